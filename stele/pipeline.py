@@ -15,7 +15,8 @@ from stele.backend.devices import Device
 from stele.backend.newest import Newest
 from stele.errors import ArgumentError, GraphError, OptionError
 from stele.ir.door import public
-from stele.ir.graph import Graph, walk
+from stele.ir.graph import Array, Graph, walk
+from stele.ir.origin import lines
 from stele.ir.record import Record
 from stele.ir.report import Report
 from stele.ir.stages import show
@@ -179,7 +180,14 @@ def compiled(request: Request, memory: Blocks = MEMORY) -> Program:
 
 
 def make(request: Request) -> Native:
-    """Native code by every stage. While one kernel is written, LLVM compiles those before it."""
+    """Native code by every stage."""
+    return made(request)[0]
+
+
+def made(request: Request) -> tuple[Native, list[bytes]]:
+    """Native code by every stage, and the objects that it was linked of. While one kernel is written, LLVM compiles
+    those before it.
+    """
     from stele.backend.cpu import build, jit
     from stele.backend.cpu.native import Native
 
@@ -191,7 +199,29 @@ def make(request: Request) -> Native:
         show("llvm", lambda: "\n".join(modules.texts))
         show("asm", lambda: "\n".join(jit.assembly(text, request.target) for text in modules.texts))
         return Native(modules.image, build.manifest(
-            request.graph, lambda: optimised(request), laid, entry, request.steady, report))
+            request.graph, lambda: optimised(request), laid, entry, request.steady, report)), modules.objects
+
+
+def exported(graph: Graph, name: str, held: Mapping[int, Array], options: Options) -> tuple[bytes, list[str], str]:
+    """A shared library of the graph, some of whose parameters it holds; the sizes that callers say, and which CPUs run
+    it: a level of which the library asks whether it is there."""
+    from stele.backend.cpu import export
+    from stele.backend.cpu.serve import LEVELS
+
+    asked = request(graph, steady=[*held], options=replace(
+        options, backend="cpu", without=options.without | {LIBRARY}))
+    target = asked.target
+    if target.name in LEVELS:
+        target = replace(target, cpu=target.name, features="", amx=False, bf16=False)
+    plain = Graph(graph.parameters, graph.results)
+    native, objects = made(Request(plain, {}, asked.steady, asked.options, target))
+    if native.manifest.hosts:
+        v = next(v for v in [*plain.everything, *optimised(asked).everything] if v.op.family == "host")
+        raise GraphError(f"{name} needs Python for {v.op.name}, and a library has none", where=", ".join(lines(v.where)),
+                         hint="Compute that outside of the function, and pass it as an argument.")
+    flushes = native.manifest.multiplies and options.precision != "strict"
+    program = export.Exported(name, native.manifest, graph, held, flushes)
+    return export.library(program, objects, target), program.open, target.name
 
 
 def write(request: Request, add: Callable[[ir.Module], None], report: Report, known: Known | None = None

@@ -4,15 +4,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper
 from operator import is_
+from pathlib import Path
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Self, TypeVar, get_args, overload
 
 from stele.backend.base import Program
+from stele.call.library import export
 from stele.call.reasons import Compiles
 from stele.call.straight import MISS, Call
 from stele.call.variants import Variants
 from stele.eager.evaluate import name_largest
 from stele.eager.handle import GRAD, TRACING, is_stepping
-from stele.errors import NotANumber, OutOfMemory
+from stele.errors import GraphError, NotANumber, OutOfMemory
 from stele.ir.door import leaving, public
 from stele.ir.graph import Constant, Graph
 from stele.ir.origin import lines
@@ -20,7 +22,7 @@ from stele.ops.arguments import choice, function
 from stele.pipeline import Options, options_of
 from stele.staged.convert import converted
 from stele.tracing import tree
-from stele.tracing.signature import Dims, checked_dims, sharing, signature
+from stele.tracing.signature import Dims, checked_dims, leaf_names, sharing, signature
 from stele.tracing.state import Opaque
 
 P = ParamSpec("P")
@@ -88,6 +90,30 @@ class Compiled(Opaque, Generic[P, R]):
         found += [f"{v.type} at {', '.join(lines(v.where))}" for traced in self.variants.traced for v in (
             *traced.constants, *(v for v in traced.graph if isinstance(v.op, Constant)))]
         return list(dict.fromkeys(found))
+
+    @public
+    def export_library(self, folder: str | Path, name: str | None = None) -> None:
+        """Writes a shared library of the program that was traced last into a `folder`, with a header for C, an example
+        and a file for pkg-config; its functions begin with `name`, the function's own without one.
+
+        It holds the weights, runs without Python, in memory and on threads of its caller; sizes that are open are
+        arguments. Raises GraphError where nothing was traced, for functions that rebind what lies outside, and for
+        ops that Python computes; ArgumentError for names that C does not take.
+
+        >>> @st.compile(dims={"x": {0: "n"}})
+        ... def double(x):
+        ...     return x * 2
+        >>> _ = double(st.ones(3))
+        >>> double.export_library("double")
+        >>> import pathlib; sorted(path.name for path in pathlib.Path("double").iterdir())
+        ['double.h', 'double.pc', 'example.c', 'libdouble.so']
+        """
+        for (spec, *_), variants in reversed(self.variants.all.items()):
+            for variant in reversed(variants):
+                if not [*variant.plan.broken()]:
+                    return export(variant.plan, name or self.variants.name, leaf_names(self.function, spec), folder,
+                                  self.variants.options)
+        raise GraphError(f"{self.variants.name} has no program to export", hint="Call it once with its arguments.")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if TRACING.get() is not None or is_stepping():

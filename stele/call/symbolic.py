@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -10,6 +11,7 @@ from stele.arrays.tensor import DeviceLike, Tensor, constant
 from stele.backend.base import Program
 from stele.backend.devices import current, find
 from stele.backend.newest import Newest
+from stele.call.library import export
 from stele.call.plan import Plan, donations
 from stele.call.straight import CALLS, MISS, Call, straight
 from stele.eager.backward import refuse_freed
@@ -70,6 +72,18 @@ class Function:
     def program(self) -> Program:
         """The program that runs at every call."""
         return self.plan.program
+
+    @public
+    def export_library(self, folder: str | Path, name: str = "program") -> None:
+        """Writes a shared library of this function into a `folder`, whose functions begin with `name`, as that of a
+        compiled function is written.
+
+        >>> x = st.placeholder(("n",))
+        >>> st.function([x], x * 2).export_library("doubled", "doubled")
+        >>> import pathlib; pathlib.Path("doubled/libdoubled.so").exists()
+        True
+        """
+        export(self.plan, name, self.names, folder, self.options)
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name}: {type}" for name, type in zip(self.names, self.types))

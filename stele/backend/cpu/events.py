@@ -11,7 +11,12 @@ import sys
 
 def template(triple: str, *, futex: bool) -> str:
     """LLVM IR with `$names` of `constants` and of the pool's layout; without `futex` on a condition variable."""
-    return _DECLARATIONS + (_ARM_MODE if _is_arm(triple) else _X86_MODE) + (_FUTEX if futex else _CONDITION) + _EVENTS
+    return _DECLARATIONS + mode(triple) + (_FUTEX if futex else _CONDITION) + _EVENTS
+
+
+def mode(triple: str) -> str:
+    """LLVM IR of `@mode` and `@set_mode`: whether subnormal numbers count as zero, of the thread that asks."""
+    return _ARM_MODE if _is_arm(triple) else _X86_MODE
 
 
 def constants(triple: str) -> dict[str, int | str]:

@@ -84,10 +84,11 @@ class Modules:
     >>> modules.image.exports
     {'f': 0}
 
-    `texts` are the modules, `image` is what they are linked to, there at the end; what LLVM refuses is raised there.
+    `texts` are the modules, `objects` their code, `image` what that is linked to, there at the end; what LLVM refuses is raised there.
     """
 
     image: Image
+    objects: list[bytes]
 
     def __init__(self, target: Target, allowed: Collection[str] = symbols.KERNEL, times: Times = TOTAL) -> None:
         self.target, self.allowed, self.times = target, allowed, times
@@ -123,8 +124,9 @@ class Modules:
         if kind is None:
             if self._errors:
                 raise self._errors[0]
+            self.objects = [self._done[k] for k in sorted(self._done)]
             with self.times.phase("link"):
-                self.image = link([self._done[k] for k in sorted(self._done)], self.allowed)
+                self.image = link(self.objects, self.allowed)
 
     def _work(self) -> None:
         tools = _tools(self.target)
@@ -233,6 +235,7 @@ def _passes() -> llvm.ModulePassManager:
 def _new_machine(target: Target) -> llvm.TargetMachine:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()      # of instructions that have no other name, as cpuid
     generator = llvm.Target.from_triple(target.triple)
     return generator.create_target_machine(cpu=target.cpu, features=target.features, opt=2, reloc="pic",
                                            codemodel="small")

@@ -64,26 +64,37 @@ _ABIS = {
 
 
 def link(images: Sequence[bytes], allowed: Collection[str]) -> Image:
-    """One image of ELF objects, which may refer to each other by name.
+    """One image of ELF objects, which may refer to each other by name; see `parted`."""
+    return parted(images, allowed, _LINE)[0]
+
+
+def parted(images: Sequence[bytes], allowed: Collection[str], align: int) -> tuple[Image, int]:
+    """One image of ELF objects, and from where on in it, at a multiple of `align`, words stand: before are code and
+    what is only read.
 
     Raises CompileError if they refer to anything else that is not `allowed`, or in a way that no kernel needs.
     """
     objects = [Object(image) for image in images]
     linking = _Linking(_ABIS[objects[0].machine])
     for o in objects:
-        linking.place(o)
+        linking.place(o, words=False)
+    linking.place_stubs(objects)
+    start = linking.part(align)
+    for o in objects:
+        linking.place(o, words=True)
     for o in objects:
         for r in o.relocations:
             linking.settle(o, r)
+    linking.settle_stubs()
     image = Image(bytes(linking.code), linking.exports, linking.words)
     if strangers := sorted(image.imports.difference(allowed)):
         raise CompileError(f"compiled code may refer to {', '.join(sorted(allowed))} only, got {', '.join(strangers)}",
                            hint="An intrinsic that LLVM turns into a library call (exp, fmod ...) must be written out.")
-    return image
+    return image, start
 
 
 class _Linking:
-    """An image in the making: sections first, behind them slots and stubs as they are asked for."""
+    """An image in the making: sections without words, stubs, sections with words, slots as they are asked for."""
 
     def __init__(self, abi: _Abi) -> None:
         self.abi = abi
@@ -94,12 +105,14 @@ class _Linking:
         self._slots: dict[tuple[str, int], int] = {}
         self._stubs: dict[str, int] = {}
 
-    def place(self, o: Object) -> None:
-        """Gives its sections and names a place."""
+    def place(self, o: Object, words: bool) -> None:
+        """Gives those of its sections a place that have words in them, or those that have none, and their names."""
+        having = {r.section for r in o.relocations if r.kind == self.abi.absolute}
         for k, section in o.sections.items():
-            self._sections[o, k] = self._append(section.data, max(section.align, _LINE))
+            if (k in having) is words:
+                self._sections[o, k] = self._append(section.data, max(section.align, _LINE))
         for s in o.symbols:
-            if s.is_global and s.section:
+            if s.is_global and s.section and (s.section in having) is words:
                 self.exports[s.name] = self._sections[o, s.section] + s.value
 
     def settle(self, o: Object, r: Relocation) -> None:
@@ -112,7 +125,7 @@ class _Linking:
         elif r.kind in self.abi.slotted:
             self.abi.write(self.code, at, r.kind, self._slot(name, place) + r.addend)
         elif r.kind in self.abi.called:
-            self.abi.write(self.code, at, r.kind, (self._stub(name) if own is None else own) + r.addend)
+            self.abi.write(self.code, at, r.kind, (self._stubs[name] if own is None else own) + r.addend)
         elif r.kind in self.abi.direct and own is not None:
             self.abi.write(self.code, at, r.kind, own + r.addend)
         else:
@@ -125,15 +138,23 @@ class _Linking:
             self.words.append((at, name, place))
         return self._slots[name, place]
 
-    def _stub(self, name: str) -> int:
-        """Where code stands that goes on at a name's address, however far that is."""
-        if name not in self._stubs:
-            code, relocations = self.abi.stub
-            slot = self._slot(name, 0)
-            self._stubs[name] = at = self._append(code, 4)
-            for offset, kind, addend in relocations:
-                self.abi.write(self.code, at + offset, kind, slot + addend)
-        return self._stubs[name]
+    def place_stubs(self, objects: Sequence[Object]) -> None:
+        """Code for each name that is called and that no object has, which goes on at its address, however far."""
+        own = {s.name for o in objects for s in o.symbols if s.is_global and s.section}
+        called = (r.symbol for o in objects for r in o.relocations if r.kind in self.abi.called)
+        for name in dict.fromkeys(s.name for s in called if not s.section and s.name not in own):
+            self._stubs[name] = self._append(self.abi.stub[0], 4)
+
+    def settle_stubs(self) -> None:
+        """Writes where the addresses are that stubs go on at."""
+        for name, at in self._stubs.items():
+            for offset, kind, addend in self.abi.stub[1]:
+                self.abi.write(self.code, at + offset, kind, self._slot(name, 0) + addend)
+
+    def part(self, align: int) -> int:
+        """Ends the part that has no words; where the next begins."""
+        self._append(b"", align)
+        return len(self.code)
 
     def _append(self, data: bytes, align: int) -> int:
         self.code += bytes(-len(self.code) % align)

@@ -49,12 +49,46 @@ def size(threads: int) -> int:
 
 def source(triple: str, *, futex: bool = sys.platform == "linux") -> str:
     """The pool as LLVM IR text; without `futex` it waits on a condition variable."""
-    return Template(events.template(triple, futex=futex) + stop_code.CODE + _CODE + invoke.CODE).substitute(
+    return Template(events.template(triple, futex=futex) + stop_code.CODE + _CODE + SERIES + invoke.CODE).substitute(
         OFFSET | events.constants(triple),
         slot=SLOT, max_chunks=MAX_CHUNKS, cancelled=CANCELLED, raised=RAISED, poll_ns=POLL_NS, finished=FINISHED,
         flushes=FLUSHES, in_ctx=POOL,
     )
 
+
+SERIES = """
+; Kernels one after the other, until one leaves a code or, if nothing may stop them, all. Each has a row: its number
+; among the functions, its tasks, how many buffers it has, and two words for the place of each.
+define void @pool_series(ptr %pool, ptr %ctx, ptr %functions, ptr %rows, i64 %count, i1 %final) {
+entry:
+  %run = select i1 %final, ptr @pool_finish, ptr @pool_run
+  %status.at = getelementptr i8, ptr %ctx, i64 16
+  %status = load ptr, ptr %status.at
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %k1, %loop ]
+  %row = phi ptr [ %rows, %entry ], [ %next, %loop ]
+  %number = load i64, ptr %row
+  %kernel.at = getelementptr ptr, ptr %functions, i64 %number
+  %kernel = load ptr, ptr %kernel.at
+  %tasks.at = getelementptr i64, ptr %row, i64 1
+  %tasks = load i64, ptr %tasks.at
+  %buffers.at = getelementptr i64, ptr %row, i64 2
+  %buffers = load i64, ptr %buffers.at
+  %places = getelementptr i64, ptr %row, i64 3
+  call void %run(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks, ptr %places)
+  %next = getelementptr { i64, i64 }, ptr %places, i64 %buffers
+  %k1 = add i64 %k, 1
+  %code = load i64, ptr %status
+  %fine = icmp eq i64 %code, 0
+  %on = or i1 %fine, %final
+  %left = icmp slt i64 %k1, %count
+  %more = and i1 %on, %left
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
 
 _CODE = """
 declare i64 @pthread_self()
@@ -268,38 +302,6 @@ ask:
 release:
   store atomic i64 0, ptr %owner seq_cst, align 8
   ret void
-done:
-  ret void
-}
-
-; Kernels one after the other, until one leaves a code or, if nothing may stop them, all. Each has a row: its number
-; among the functions, its tasks, how many buffers it has, and two words for the place of each.
-define void @pool_series(ptr %pool, ptr %ctx, ptr %functions, ptr %rows, i64 %count, i1 %final) {
-entry:
-  %run = select i1 %final, ptr @pool_finish, ptr @pool_run
-  %status.at = getelementptr i8, ptr %ctx, i64 16
-  %status = load ptr, ptr %status.at
-  br label %loop
-loop:
-  %k = phi i64 [ 0, %entry ], [ %k1, %loop ]
-  %row = phi ptr [ %rows, %entry ], [ %next, %loop ]
-  %number = load i64, ptr %row
-  %kernel.at = getelementptr ptr, ptr %functions, i64 %number
-  %kernel = load ptr, ptr %kernel.at
-  %tasks.at = getelementptr i64, ptr %row, i64 1
-  %tasks = load i64, ptr %tasks.at
-  %buffers.at = getelementptr i64, ptr %row, i64 2
-  %buffers = load i64, ptr %buffers.at
-  %places = getelementptr i64, ptr %row, i64 3
-  call void %run(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks, ptr %places)
-  %next = getelementptr { i64, i64 }, ptr %places, i64 %buffers
-  %k1 = add i64 %k, 1
-  %code = load i64, ptr %status
-  %fine = icmp eq i64 %code, 0
-  %on = or i1 %fine, %final
-  %left = icmp slt i64 %k1, %count
-  %more = and i1 %on, %left
-  br i1 %more, label %loop, label %done
 done:
   ret void
 }
