@@ -217,7 +217,7 @@ def exported(graph: Graph, name: str, held: Mapping[int, Array], options: Option
     native, objects = made(Request(plain, {}, asked.steady, asked.options, target))
     if native.manifest.hosts:
         v = next(v for v in [*plain.everything, *optimised(asked).everything] if v.op.family == "host")
-        raise GraphError(f"{name} needs Python for {v.op.name}, and a library has none", where=", ".join(lines(v.where)),
+        raise GraphError(f"{name} needs Python for {v.op.name}, which no library has", where=", ".join(lines(v.where)),
                          hint="Compute that outside of the function, and pass it as an argument.")
     flushes = native.manifest.multiplies and options.precision != "strict"
     program = export.Exported(name, native.manifest, graph, held, flushes)

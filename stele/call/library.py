@@ -89,7 +89,8 @@ def header(face: Interface) -> str:
     types = "\n".join(f"     {n:12} {t}" for n, t in (*face.inputs, *face.outputs))
     codes = "\n".join(f"     {code}  {text}" for code, text in enumerate(MESSAGES))
     texts = "\n".join(f'    case {code}: return "{text}";' for code, text in enumerate(MESSAGES))
-    return f"""/* {name}: a program compiled by Stele for {face.target}. It needs the C library's memcpy, memmove and memset alone.
+    return f"""/* {name}: a program compiled by Stele for {face.target}.
+   It needs the C library's memcpy, memmove and memset alone.
 
    Arrays are dense, the last axis first in memory, and do not overlap; bool is 0 or 1, float16 and bfloat16 are bits,
    a complex number is two numbers:
@@ -134,12 +135,15 @@ static inline const char *{name}_error(int32_t code) {{
 """
 
 
+def count(type: Type) -> str:
+    """How many numbers an array has, in C, where quotients are of what is positive."""
+    return " * ".join([*(f"({n})".replace("//", "/") for n in type.shape), "2" if type.dtype.is_complex else "1"])
+
+
 def example(face: Interface) -> str:
     """A program in C that runs it once."""
     name, arrays = face.name, [*face.inputs, *face.outputs]
     sizes = "".join(f"{n}, " for n in face.sizes)
-    # an index expression is C as it is, but for quotients, whose sizes are positive here
-    count = lambda t: " * ".join([*(f"({n})".replace("//", "/") for n in t.shape), "2" if t.dtype.is_complex else "1"])
     made = "\n".join(f"    {c_type(t)} *{n} = calloc({count(t)}, sizeof *{n});" for n, t in arrays)
     shown = "\n".join(f'    if ({count(t)} > 0) printf("{n}[0] = %g\\n", (double){n}[0]);' for n, t in face.outputs)
     opened = "".join(f"    const int64_t {n} = 4;\n" for n in face.sizes)

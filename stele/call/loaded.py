@@ -46,9 +46,10 @@ class Loaded(Opaque):
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.data, self.name = data, str(data["name"])
-        self.state: dict[str, Tensor] = {**data["state"]}
-        if strange := [name for name, x in self.state.items() if not isinstance(x, Tensor)]:
+        given: dict[str, Any] = {**data["state"]}
+        if strange := [name for name, x in given.items() if not isinstance(x, Tensor)]:
             raise ValueError(f"its state {strange[0]!r:.40} is no tensor")
+        self.state: dict[str, Tensor] = given
         for name in data["trained"]:
             self.state[name].requires_grad_()
         options = Options(precision=data["precision"], without=frozenset(data["without"]))

@@ -77,7 +77,8 @@ def library(program: Exported, objects: Sequence[bytes], target: Target) -> byte
     with jit.Modules(target, allowed | {"program"}) as modules:
         modules.add(service)
     image, words = parted([*objects, *modules.objects], allowed, PAGE)
-    return shared(image, words, bytes(writer.data), program.functions, f"lib{program.name}.so", Object(objects[0]).machine)
+    machine = Object(objects[0]).machine
+    return shared(image, words, bytes(writer.data), program.functions, f"lib{program.name}.so", machine)
 
 
 class Writer:
@@ -110,7 +111,8 @@ class Writer:
                   if p.kind == "temp" and p.home is None]
         if all(isinstance(at_most(p.bytes, private), int) for p in pieces):
             known = layout(pieces, private)
-            found, end = {k: i64(n) for k, n in known.offsets.items()}, i64(known.bytes)
+            found: dict[int, ir.Value] = {k: i64(n) for k, n in known.offsets.items()}
+            end: ir.Value = i64(known.bytes)
         else:
             found, end = self.bins(b, pieces, named)
         scratch: ir.Value = i64(0)
@@ -141,10 +143,9 @@ class Writer:
         return f, Builder(f.append_basic_block("entry"))
 
     def leave(self, b: Builder, condition: ir.Value, code: int) -> None:
-        """Returns a code where a condition holds."""
-        kind = b.function.function_type.return_type
+        """Returns a code where a condition holds: negative where bytes are returned."""
         with b.if_then(condition):
-            b.ret(kind(-code if kind == i64 else code))
+            b.ret(i64(-code) if b.function.name == f"{self.program.name}_bytes" else i32(code))
 
     def named(self, b: Builder, sizes: Sequence[ir.Value]) -> dict[str, ir.Value]:
         """The sizes by name, which are looked at first."""
@@ -182,7 +183,10 @@ class Writer:
         self.leave(b, b.icmp_signed("<", needed, i64(0)), serve.SIZES)
         self.leave(b, b.icmp_signed("<", bytes_, needed), serve.SMALL)
         base = self.base(b, memory)
-        moved = lambda n: b.gep(base, [n if isinstance(n, ir.Value) else i64(n)], source_etype=i8)
+
+        def moved(n: int) -> ir.Value:
+            return b.gep(base, [i64(n)], source_etype=i8)
+
         offsets, end, scratch = self.offsets(b, named)
         ctx, bufs = moved(serve.CONTEXT), moved(self.tables)
         for at_ in (ctx, moved(serve.CONTEXT + 64)):
@@ -216,7 +220,10 @@ class Writer:
         for x in (memory, *addresses):
             self.leave(b, b.icmp_unsigned("==", x, pointer(None)), serve.NULL)
         base = self.base(b, memory)
-        moved = lambda n: b.gep(base, [i64(n)], source_etype=i8)
+
+        def moved(n: int) -> ir.Value:
+            return b.gep(base, [i64(n)], source_etype=i8)
+
         magic = b.load(moved(serve.POOL + 24), typ=i64)
         self.leave(b, b.icmp_unsigned("!=", magic, i64(serve.MAGIC)), serve.UNPREPARED)
         bufs, sizes = moved(self.tables), moved(self.sizes_at)

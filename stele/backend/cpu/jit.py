@@ -84,7 +84,8 @@ class Modules:
     >>> modules.image.exports
     {'f': 0}
 
-    `texts` are the modules, `objects` their code, `image` what that is linked to, there at the end; what LLVM refuses is raised there.
+    `texts` are the modules, `objects` their code, `image` what that is linked to, there at the end; what LLVM
+    refuses is raised there.
     """
 
     image: Image

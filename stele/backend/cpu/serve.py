@@ -14,8 +14,7 @@ MESSAGES = ("all is well", "an index is out of range", "there are more elements 
             "the arena was not prepared, or by another program", "this CPU lacks instructions that the program uses")
 MAGIC = 0x656C657473    # in an arena that is prepared
 CONTEXT, STATUS, POOL, JOB, TABLES = 0, 128, 256, 320, 512      # where in an arena what is told of a call stands
-IN_POOL = {"parallel": 0, "user": 8, "threads": 16, "magic": 24}
-LEVELS = {      # what LLVM takes a level for, as bits of leaf 1 ecx, of leaf 7 ebx, and of the state that a system saves
+LEVELS = {      # what LLVM takes a level for: bits of leaf 1 ecx, of leaf 7 ebx, and of the state that a system saves
     "x86-64-v2": (0x982201, 0, 0), "x86-64-v3": (0x38D83201, 0x128, 0x6), "x86-64-v4": (0x38D83201, 0xD0030128, 0xE6)}
 
 
@@ -24,7 +23,7 @@ def source(triple: str, level: str) -> str:
     first, seventh, saved = LEVELS.get(level, (0, 0, 0))
     mode = events.mode(triple)
     return mode + SERIES + Template(_CODE + (_X86 if level in LEVELS else _ANY)).substitute(
-        first=first, seventh=seventh, saved=saved, parallel=0, user=8, threads=16, job=JOB - POOL)
+        first=first, seventh=seventh, saved=saved, user=8, threads=16, job=JOB - POOL)
 
 
 _CODE = """
