@@ -171,7 +171,9 @@ typedef struct { p_work *work; void *job; int64_t k; } Part;
 static void *serve(void *at) { Part *p = at; p->work(p->job, p->k); return NULL; }
 static void parallel(void *user, p_work *work, void *job, int64_t threads) {
     pthread_t id[8]; Part part[8];
-    for (int64_t k = 0; k < threads; k++) { part[k] = (Part){work, job, k}; pthread_create(&id[k], NULL, serve, &part[k]); }
+    for (int64_t k = 0; k < threads; k++) {
+        part[k] = (Part){work, job, k}; pthread_create(&id[k], NULL, serve, &part[k]);
+    }
     for (int64_t k = 0; k < threads; k++) pthread_join(id[k], NULL);
     ++*(int *)user;
 }

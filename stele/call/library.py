@@ -85,10 +85,9 @@ def arguments(face: Interface) -> str:
 
 def header(face: Interface) -> str:
     """The header of a library."""
-    name, sizes = face.name, "".join(f"int64_t {n}, " for n in face.sizes)
+    name = face.name
     types = "\n".join(f"     {n:12} {t}" for n, t in (*face.inputs, *face.outputs))
     codes = "\n".join(f"     {code}  {text}" for code, text in enumerate(MESSAGES))
-    texts = "\n".join(f'    case {code}: return "{text}";' for code, text in enumerate(MESSAGES))
     return f"""/* {name}: a program compiled by Stele for {face.target}.
    It needs the C library's memcpy, memmove and memset alone.
 
@@ -104,7 +103,14 @@ def header(face: Interface) -> str:
    Codes ({name}_error says them; {name}_bytes returns them negative):
 {codes}
 */
-#ifndef STELE_{name}_H
+{declared(face)}"""
+
+
+def declared(face: Interface) -> str:
+    """What a header declares."""
+    name, sizes = face.name, "".join(f"int64_t {n}, " for n in face.sizes)
+    texts = "\n".join(f'    case {code}: return "{text}";' for code, text in enumerate(MESSAGES))
+    return f"""#ifndef STELE_{name}_H
 #define STELE_{name}_H
 #include <stdint.h>
 #ifdef __cplusplus

@@ -251,15 +251,19 @@ class Writer:
         if FRESH in program.manifest.names:
             b.store(i64(0), word_at(b, sizes, program.manifest.names.index(FRESH)))
         named = {n: b.load(word_at(b, sizes, k), typ=i64) for k, n in enumerate(program.manifest.names)}
+        self.copy(b, bufs, made, named)
+        b.ret(i32(0))
+
+    def copy(self, b: Builder, bufs: ir.Value, made: Sequence[ir.Value], named: Mapping[str, ir.Value]) -> None:
+        """Results that are inputs, constants or results before them, to where the caller wants them."""
         copy = self.module.declare_intrinsic("llvm.memcpy", [pointer, pointer, i64])
-        for note, x in zip(outputs, made):
+        for note, x in zip(self.program.manifest.outputs, made):
             if note.source != "slot":
                 source = made[note.k] if note.source == "result" else b.load(word_at(b, bufs, note.slot), typ=pointer)
                 count: Dim = note.type.dtype.bytes
                 for n in note.type.shape:
                     count = count * n
                 b.call(copy, [x, source, integer(b, count, named.__getitem__), i1(0)])
-        b.ret(i32(0))
 
 
 def at_most(n: Dim, sizes: Mapping[str, int]) -> int | None:
