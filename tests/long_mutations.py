@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -225,6 +226,19 @@ def video() -> bytes:
     return out.getvalue()
 
 
+def network() -> bytes:
+    """A model of ONNX, with weights, a branch and a function of its own."""
+    return import_module("onnx").parser.parse_model("""
+        <ir_version: 8, opset_import: ["": 17, "own": 1]>
+        g (float[n, 2] x, bool t) => (float[n, 3] y) <float[2, 3] w = {1, 2, 3, 4, 5, 6}> {
+            a = MatMul(x, w)
+            b = If(t) <then_branch = one () => (float[n, 3] c) {c = Relu(a)}, else_branch = other () => (float[n, 3] d)
+                {d = own.twice(a)}>
+            y = Softmax<axis = 1>(b)
+        }
+        <domain: "own", opset_import: ["": 17]> twice (x) => (y) {y = Add(x, x)}""").SerializeToString()
+
+
 PERSON = "39, Private, 77516, Masters, 13, Divorced, Sales, Own, White, Male, 0, 0, 4, Peru"
 MATRIX = matrix("X", pictures(2)[0][:, :, :4, :4], 9, 2)
 SOUND = chunk(b"LIST", b"odd") + wav_form(more=b"\0\0") + chunk(b"data", bytes(range(60)))
@@ -270,6 +284,8 @@ FORMATS = {
     "gif":             Format(picture("GIF"), load_image),
 }
 # fmt: on
+if find_spec("onnx"):
+    FORMATS["onnx"] = Format(network, lambda path: import_module("stele.interop.onnx").load(path))
 if find_spec("av"):
     FORMATS["video"] = Format(video, st.io.read_video)
 

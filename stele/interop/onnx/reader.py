@@ -26,7 +26,7 @@ def read(source: Any) -> Model:
     proto = parsed(source)
     if not proto.HasField("graph"):
         raise DataError(f"{said(source)} is no ONNX model: it holds no graph")
-    versions = {domain_of(o.domain): o.version for o in proto.opset_import}
+    versions = versions_of(proto)
     load = partial(weight, folder=folder)
     functions = {(domain_of(f.domain), f.name): function(f, versions) for f in proto.functions}
     metadata = {p.key: p.value for p in proto.metadata_props}
@@ -56,6 +56,15 @@ def said(source: Any) -> str:
     return str(source) if isinstance(source, str | Path) else "this"
 
 
+def versions_of(proto: Any) -> dict[str, int]:
+    """The versions of the domains that a model or a function imports."""
+    words(*(o.domain for o in proto.opset_import))
+    for o in proto.opset_import:
+        if not 0 < o.version < 1 << 31:
+            raise DataError(f"version {o.version} of domain {o.domain!r} is none")
+    return {domain_of(o.domain): o.version for o in proto.opset_import}
+
+
 def domain_of(name: str) -> str:
     """A domain by its one name: ONNX's own has two."""
     return "" if name == "ai.onnx" else name
@@ -63,6 +72,7 @@ def domain_of(name: str) -> str:
 
 def graph(proto: Any, versions: Mapping[str, int], load: Callable[[Any], Array]) -> Graph:
     """A graph, also one that an attribute holds."""
+    words(*(x.name for group in (proto.initializer, proto.input, proto.output) for x in group))
     weights = {t.name: partial(load, checked(t)) for t in proto.initializer}
     weights |= {t.values.name: partial(sparse, t, load) for t in proto.sparse_initializer}
     inputs, outputs = (tuple(map(put, values)) for values in (proto.input, proto.output))
@@ -72,7 +82,8 @@ def graph(proto: Any, versions: Mapping[str, int], load: Callable[[Any], Array])
 
 def function(proto: Any, outer: Mapping[str, int]) -> Function:
     """A function of the model's own."""
-    versions = {**outer, **{domain_of(o.domain): o.version for o in proto.opset_import}}
+    words(proto.name, proto.domain, *proto.input, *proto.output)
+    versions = {**outer, **versions_of(proto)}
     load = partial(weight, folder=None)
     defaults = {a.name: attribute(a, versions, load) for a in proto.attribute_proto}
     nodes = ordered([node(n, versions, load) for n in proto.node], proto.name)
@@ -81,6 +92,7 @@ def function(proto: Any, outer: Mapping[str, int]) -> Function:
 
 def node(proto: Any, versions: Mapping[str, int], load: Callable[[Any], Array]) -> Node:
     """One node; a domain that the model does not import is at its first version."""
+    words(proto.op_type, proto.domain, proto.name, *proto.input, *proto.output, *(a.name for a in proto.attribute))
     domain = domain_of(proto.domain)
     attributes = {a.name: attribute(a, versions, load) for a in proto.attribute}
     return Node(proto.op_type, domain, versions.get(domain, 1), proto.name, tuple(proto.input), tuple(proto.output),
@@ -105,6 +117,13 @@ def attribute(proto: Any, versions: Mapping[str, int], load: Callable[[Any], Arr
         case A.SPARSE_TENSOR: return sparse(proto.sparse_tensor, load)
         case A.TYPE_PROTO:    return proto.tp
         case _:         raise DataError(f"attribute {proto.name!r} is of kind {proto.type}, which there is not")
+
+
+def words(*names: str | bytes) -> None:
+    """Names that must be text: what is no UTF-8 comes as bytes."""
+    for name in names:
+        if isinstance(name, bytes):
+            text(name)
 
 
 def text(raw: bytes) -> str:
