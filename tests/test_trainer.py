@@ -407,3 +407,26 @@ def test_a_notebook_shows_a_bar_in_its_cell(monkeypatch: pytest.MonkeyPatch) -> 
     train.fit(nn.Linear(1, 1), data.Loader((x, x), 4), loss="mse", epochs=2, callbacks=[train.Progress()])
     assert shown[0].startswith("1/2 ───") and "\n2/2 ──" in next(text for text in shown if "2/2" in text)
     assert [line.split()[:2] for line in shown[-1].splitlines()] == [["epoch", "1/2"], ["epoch", "2/2"]]
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adagrad", "SparseAdam"])
+def test_tables_move_by_the_row(name: str) -> None:
+    """Batches of two lengths, as by hand; without who looks at gradients a step has no room for a table of them."""
+    rng = np.random.default_rng(0)
+    words, wanted = rng.integers(0, 4096, (20, 4)), rng.normal(size=(20, 1)).astype("f4")
+
+    class Looking(train.Callback):
+        pass
+
+    def trained(*callbacks: train.Callback) -> tuple[Any, Any]:
+        st.manual_seed(0)
+        model = nn.Sequential(nn.Embedding(4096, 64), nn.Flatten(), nn.Linear(256, 1))
+        trainer = train.Trainer(model, data.Loader((words, wanted), 8), loss="mse", epochs=2, callbacks=callbacks,
+                                optimizer=getattr(optim, name)(model.parameters(), 0.1))
+        trainer.fit()
+        return model, trainer
+
+    (model, trainer), (same, _) = trained(), trained(Looking())
+    np.testing.assert_allclose(model[0].weight.numpy(), same[0].weight.numpy(), rtol=1e-6, atol=1e-6)
+    assert model[0].weight.grad is None and same[0].weight.grad is not None
+    assert max(p.memory({"batch": 8}).arena.bytes for p in trainer.learn.programs) < 64 << 10

@@ -33,7 +33,7 @@ def taken(g: Tensor) -> tuple[Tensor, Tensor] | None:
     match g.value:
         case Value(ScatterAdd(0), [parts, at]) if at.ndim:
             k = product(at.shape)
-            if isinstance(k, int) and 0 < k < g.shape[0]:
+            if not isinstance(k, int) or 0 < k < g.shape[0]:    # batches of any length name few, as a rule
                 return Tensor(parts), Tensor(at)
         case _: pass
     return None

@@ -30,7 +30,9 @@ class Callback(Opaque):
 
     The trainer has `model`, `optimizer`, `epoch` and `steps` (how many are done), `batch`, `history`, `results()` so
     far, `log({name: number})` for the loggers, and `should_stop`, which ends the training behind the epoch if it is
-    set. What `state_dict` returns is in checkpoints. Callbacks raise what they like; nothing is caught.
+    set. What `state_dict` returns is in checkpoints. A class with `sees_gradients = False` never looks at `p.grad`: if
+    all are such, steps leave no gradients behind, and touch those rows of tables alone that occur. Callbacks raise what
+    they like; nothing is caught.
 
     >>> class Lines(train.Callback):
     ...     def on_epoch_end(self, trainer, row):
@@ -42,6 +44,7 @@ class Callback(Opaque):
     """
 
     is_outermost = False        # begins before all others, and ends behind them
+    sees_gradients = True       # `p.grad` is kept behind a step: without it gradients of tables stay rows
 
     def inside(self) -> tuple[Any, ...]:
         """Nothing of a callback is state that a compiled step could read."""
@@ -87,6 +90,8 @@ class Callback(Opaque):
 
 class Watching(Callback):
     """The base of callbacks that compare a measure of each epoch with the best one so far."""
+
+    sees_gradients = False
 
     def __init__(self, monitor: str | None, mode: str | None, least: float = 0.0) -> None:
         self.monitor, self.least = monitor, number(least, "least", 0)
@@ -168,6 +173,8 @@ class EMA(Callback):
     >>> int(ema.means.count), len(ema.means.means)
     (2, 2)
     """
+
+    sees_gradients = False
 
     @speaks
     def __init__(self, decay: float = 0.999, warm: bool = False) -> None:
@@ -382,6 +389,8 @@ class Samples(Callback):
     >>> open("samples/epoch-001.txt").read()
     'weight (1, 1)'
     """
+
+    sees_gradients = False
 
     @speaks
     def __init__(self, make: Callable[[Any], Any], folder: str | Path = "samples", every: int = 1) -> None:

@@ -32,6 +32,8 @@ class Logger(Callback):
     2 ['epoch', 'train_loss', 'seconds']
     """
 
+    sees_gradients = False
+
     @public
     def __init__(self, every: int = 50) -> None:
         self.every = positive(every, f"every of {type(self).__name__}")

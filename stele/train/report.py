@@ -33,6 +33,8 @@ class Progress(Callback):
     ['epoch', '1/1', 'train', 'loss']
     """
 
+    sees_gradients = False
+
     @public
     def __init__(self, out: TextIO | None = None) -> None:
         self.out = out or sys.stdout

@@ -201,6 +201,8 @@ class Trainer:
         found["loss"].backward()
         if is_last:
             self.update(self.accumulate)
+            if not any(callback.sees_gradients for callback in self.callbacks):
+                self.optimizer.zero_grad()      # so that those of tables are never more than the rows that occur
         return self.counted("train", found)
 
     def update(self, batches: int) -> None:
