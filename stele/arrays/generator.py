@@ -209,7 +209,8 @@ def integers(stream: Stream, low: Any, high: Any, size: Any, dtype: Any = int64,
     if wanted.kind not in "iub":
         raise DTypeError(f"random integers need an integer dtype, got {wanted}", hint="Write .astype(dtype) behind it.")
     first, last = (end_of(x) for x in (low, high))
-    d = Draw(stream, size, None, device, **{f"low{k}": x for k, x in enumerate((first, last)) if isinstance(x, Tensor)})
+    bounds: dict[str, Any] = {f"low{k}": x for k, x in enumerate((first, last)) if isinstance(x, Tensor)}
+    d = Draw(stream, size, None, device, **bounds)
     least, most = (lowest(wanted), highest(wanted)) if wanted.kind != "b" else (0, 1)
     if isinstance(first, int) and isinstance(last, int):
         last += closed

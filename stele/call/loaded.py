@@ -46,7 +46,7 @@ class Loaded(Opaque):
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.data, self.name = data, str(data["name"])
-        given: dict[str, Any] = {**data["state"]}
+        given: Any = {**data["state"]}
         if strange := [name for name, x in given.items() if not isinstance(x, Tensor)]:
             raise ValueError(f"its state {strange[0]!r:.40} is no tensor")
         self.state: dict[str, Tensor] = given

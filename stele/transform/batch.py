@@ -30,7 +30,8 @@ def batched(v: Value, x: Sequence[Placed], n: Dim, loops: bool = False) -> Place
         if not any(is_placed for _, is_placed in x):
             return rebuild(v, [a for a, _ in x]), False
         if n == 0 and not isinstance(v.op, Collective):
-            return nowhere(v), True
+            made: Any = nowhere(v)
+            return made, True
         y: Any = v.op.batch(SimpleNamespace(batch=partial(batch, loops=loops)), n, x, v)
         if y is None and loops:
             y = looped(v, x, n)
