@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from stele.backend.buffers import Buffer
 from stele.ir.graph import Graph
 from stele.ir.report import Report
-from stele.kernel.memory import Peak
+
+if TYPE_CHECKING:   # what plans memory is loaded with the first program
+    from stele.kernel.memory import Peak
 
 Commit = Callable[[list[Buffer]], Any]
 
