@@ -41,6 +41,12 @@ class Called(Op):
     code: Any       # a Code: None where the op was read from text
     family: ClassVar[str] = "host"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Called) and self.function == other.function
+
+    def __hash__(self) -> int:
+        return hash(self.function)
+
     @property
     def found(self) -> Code:
         """The code, which text knows by its name alone."""

@@ -201,7 +201,7 @@ def those_in(budget: int, draft: Draft) -> list[Found]:
     it does not take long to try."""
     fitting, rungs, tasks = list[Found](), ladder(draft), len(draft.starts)
     most = (budget - draft.whole(draft.plan) + rungs[0]) / RUNG
-    rungs, few = [rung for rung in rungs if rung <= most], RUNS // tasks + FEW
+    rungs, few = [rung for rung in rungs if rung <= most], RUNS // max(tasks, 1) + FEW
     for rung in (*rungs[:few], *rungs[few::4], *rungs[-1:]):
         if (found := draft.plan_in(rung)) is not None and draft.whole(found.plan) <= budget:
             fitting.append(found)
