@@ -155,7 +155,7 @@ def test_operands_of_two_devices_are_refused_at_the_line() -> None:
     for call in calls:
         with pytest.raises(DeviceError, match=r"one device, got \w+\[.*cpu.*test_devices.py:\d+.*Move one of them"):
             call()
-    with pytest.raises(DeviceError, match="is moved to .* inside, but all of it runs on one device"):
+    with pytest.raises(DeviceError, match=r"is moved to .* inside, but all of it runs on one device"):
         st.scan(lambda s, v: (s + v.to(AWAY).to("cpu"), s), st.zeros(3), x)
     one = st.tensor(1.0, requires_grad=True)
     assert ((one * y).device, (y * one).tolist(), (one + y.sum()).item()) == (AWAY, X.tolist(), 16)
