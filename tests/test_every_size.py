@@ -48,6 +48,7 @@ Options Tensor can_cast compile default_rng device eager enable_grad eval finfo 
 get_threads gradients iinfo isdtype lint load manual_seed no_grad placeholder result_type save set_threads tensor
 broadcast_shapes masked_select profile apply_along_axis compress extract intersect1d setdiff1d setxor1d trim_zeros"""
 
+HALVED = st.op(lambda x: x * np.float32(0.5))
 OWN = st.custom_gradient(lambda x: (x, lambda g: g * 5 * x))
 SQUARED = st.custom_jvp(st.square)
 SQUARED.defjvp(lambda x, dx: (st.square(x[0]), 5 * x[0] * dx[0]))
@@ -518,6 +519,7 @@ PAIRS |= {
     "axis_index":    (lambda d: named(lambda x: x * st.axis_index("i"))(d.x),
                       lambda d: d.x * np.arange(len(d.x))[:, None]),
     "axis_size":     (lambda d: named(lambda x: x * st.axis_size("i"))(d.x), lambda d: d.x * len(d.x)),
+    "op":            (lambda d: HALVED(d.x) + d.x, lambda d: d.x * 1.5),
     "custom_gradient": (lambda d: st.grad(lambda x: OWN(x).sum())(d.x), lambda d: 5 * d.x),
     "custom_jvp":    (lambda d: st.grad(lambda x: SQUARED(x).sum())(d.x), lambda d: 5 * d.x),
     "fixed_point":   (lambda d: st.fixed_point(lambda x: x * 0.5 + d.x, d.y, tol=1e-8), lambda d: 2 * d.x),
