@@ -38,7 +38,7 @@ def layer(heads: int, length: int, *, p: float = 0.0, is_masked: bool = False, i
         return transpose(reshape(v, (batch, length, heads, features)), (0, 2, 1, 3))
 
     q, k, v = split(matmul(x, w)), split(x), split(tanh(x))
-    scores = weights(q, k, mask if is_masked else None, is_causal=is_causal, scale=None, window=window)
+    scores = weights(q, k, mask if is_masked else None, None, None, is_causal=is_causal, scale=None, window=window)
     y = matmul(dropout(scores, key, p=p) if p else scores, v)
     loss = sum(tanh(y))
     found = [g for g in gradients([loss], [ones_like(loss)], [x, w]) if g is not None]
