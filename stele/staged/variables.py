@@ -12,7 +12,8 @@ from stele.arrays.tensor import Tensor, constant
 from stele.errors import ShapeError, TraceError
 from stele.ir.graph import number_dtype
 from stele.ir.origin import here, lines
-from stele.ir.types import DType, Type, promote, same
+from stele.ir.types import DType, Type, promote
+from stele.ops.control import fits
 from stele.ops.linear import full
 from stele.staged.lower import RESULT
 from stele.tracing import tree
@@ -160,11 +161,6 @@ def leaf(name: str, ways: Sequence[Seen], filled: bool, line: int) -> Type | See
 def widened(dtype: DType, types: Sequence[Type]) -> bool:
     """Whether numbers of another kind are among these, such as a float beside tensors of integers."""
     return any("biufc".index(t.dtype.kind) > "biufc".index(dtype.kind) for t in types)
-
-
-def fits(a: Type, b: Type) -> bool:
-    """Whether two types are one, as far as their sizes are known."""
-    return a.dtype == b.dtype and a.ndim == b.ndim and all(map(same, a.shape, b.shape))
 
 
 def is_same(a: Any, b: Any) -> bool:
