@@ -25,7 +25,7 @@ FULL_RANGE = ["Exp", "Expm1", "Log", "Log1p", "Sqrt", "Sin", "Cos", "Atan", "Tan
               "Erfc", "Relu", "Abs", "Sign", "Floor", "Ceil", "Round", "Trunc", "IsNan", "IsInf", "IsFinite", "Neg",
               "Square"]
 
-BITS = ["And", "Or", "Xor", "Not", "ShiftLeft", "ShiftRight"]
+BITS = ["And", "Or", "Xor", "Not", "ShiftLeft", "ShiftRight", "Philox"]
 
 
 def ulps(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -99,8 +99,8 @@ def turned(case: Case, kind: str) -> Case | None:
     rng = np.random.default_rng(len(case.operands))
     operands = tuple(
         (a + 1j * rng.uniform(-1, 1, a.shape)).astype(kind) if a.dtype.kind in "fc" else a for a in case.operands)
-    made = Case(changed(case.op, lambda a: DTYPES[kind] if a == float32 else a), operands)
     try:
+        made = Case(changed(case.op, lambda a: DTYPES[kind] if a == float32 else a), operands)
         made.graph()
     except DTypeError:
         return None
