@@ -12,6 +12,7 @@ from stele.arrays.spellings import ALIASES, FUNCTIONS, unknown
 from stele.arrays.tensor import Tensor, tensor
 from stele.backend.devices import find as device
 from stele.eager.handle import eager, enable_grad, no_grad
+from stele.interop.introduce import introduce
 from stele.interop.names import FRAMEWORKS
 from stele.ir.types import (
     bfloat16,
@@ -138,3 +139,6 @@ if not TYPE_CHECKING:   # or every name would be one to a type checker
 def __dir__() -> list[str]:
     """The public names alone."""
     return sorted([*__all__, "__version__"])
+
+
+introduce()

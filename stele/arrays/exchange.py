@@ -105,13 +105,15 @@ def counterpart(f: Any, name: str, given: Collection[str]) -> Callable[..., Any]
 
 def leaving(f: Callable[..., Any], called: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What NumPy itself makes of the numbers: its arrays, outside of the program. Raises ArgumentError where that is
-    one that is being compiled, or gradients would be lost.
+    one that is being compiled, or gradients would be lost, or where NumPy would write to a tensor (as `at` does).
     """
     tensors = [x for x in walked((args, kwargs)) if isinstance(x, Looking)]
     carries = any(x.requires_grad for x in tensors)     # type: ignore[attr-defined]
-    if TRACING.get() is not None or carries or f.__name__ == "at":      # which writes to its operand
+    writes = f.__name__ == "at" and isinstance(args[0], Looking)
+    if TRACING.get() is not None or carries or writes:
+        numbers = "np.array(x)" if writes else "x.numpy()"
         raise ArgumentError(f"{called} has no counterpart on tensors",
-                            hint=f"Write {called}(x.numpy(), ...) to leave the program.")
+                            hint=f"Write {called}({numbers}, ...) to leave the program.")
     return f(*map(numbers_of, args), **{key: numbers_of(x) for key, x in kwargs.items()})
 
 

@@ -1,4 +1,4 @@
-"""Tensors in einops: `import stele.interop.einops` once, and rearrange, reduce, repeat and einsum take them."""
+"""Tensors in einops: rearrange, reduce, repeat and einsum take them."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

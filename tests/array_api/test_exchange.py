@@ -240,6 +240,9 @@ def test_functions_without_a_counterpart_leave_the_program() -> None:
         st.compile(lambda x: np.ptp(x))(x)
     with pytest.raises(ArgumentError, match=r"np\.add\.at has no counterpart"):
         np.add.at(x, [0], 1)
+    counts = np.zeros(3)
+    np.add.at(counts, st.tensor([1, 1]), st.tensor([2.0, 3.0]))
+    assert counts.tolist() == [0, 5, 0]
 
 
 def test_arrays_of_numpy_take_tensors_in_place() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,6 @@ PATTERNS = ["a b c -> c a b", "a b c -> (a b) c", "a b (c d) -> d b a c", "a b c
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_einops_rearranges(pattern: str) -> None:
     einops = installed("einops")
-    import stele.interop.einops  # noqa: F401
-
     sizes = {"d": 2} if "d" in pattern else {}
     want = einops.rearrange(X, pattern, **sizes)
     def f(x: st.Tensor) -> Any: return einops.rearrange(x, pattern, **sizes)
@@ -57,8 +56,6 @@ def test_einops_rearranges(pattern: str) -> None:
 
 def test_einops_reduces_repeats_and_packs() -> None:
     einops = installed("einops")
-    import stele.interop.einops  # noqa: F401
-
     x = st.tensor(X)
     for how in ("mean", "sum", "max", "min", "prod"):
         want = einops.reduce(X, "a b (c d) -> a c", how, d=2)
@@ -70,6 +67,29 @@ def test_einops_reduces_repeats_and_packs() -> None:
     assert [p.shape for p in einops.unpack(packed, shapes, "a * c")] == [(2, 3, 4), (2, 4)]
     g = st.grad(lambda x: einops.reduce(x, "a b c -> a", "sum")[1])(x)
     assert g.tolist() == np.stack([np.zeros((3, 4)), np.ones((3, 4))]).tolist()
+
+
+@pytest.mark.parametrize("first", ["stele", "neighbour"])
+def test_a_library_is_told_of_tensors_whoever_comes_first(first: str, tmp_path: Path) -> None:
+    """Of a library that is made here, in a process of its own."""
+    (tmp_path / "neighbour.py").write_text("known = []")
+    (tmp_path / "beside.py").write_text("import neighbour; neighbour.known.append(1)")
+    second = {"stele": "neighbour", "neighbour": "stele"}[first]
+    program = f"""
+import importlib.util, sys
+sys.path.insert(0, {str(tmp_path)!r})
+from stele.interop import introduce
+introduce.BESIDE["neighbour"] = "beside"
+for name in ("stele", "neighbour"):
+    sys.modules.pop(name, None)
+assert importlib.util.find_spec("neighbour") and "beside" not in sys.modules
+import {first}
+import {second}
+import neighbour
+print(neighbour.known)
+"""
+    made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert made.stdout == "[1]\n", made.stdout + made.stderr
 
 
 def test_opt_einsum() -> None:
