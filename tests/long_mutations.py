@@ -28,7 +28,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,11 +48,13 @@ from stele.data.matlab import read_mat
 from stele.data.pickles import read_pickle
 from stele.data.uci import people
 from stele.errors import SteleError
+from stele.interop import huggingface
 from stele.ir.text import parse
 from stele.ops import ALL
 from stele.saving import DIGEST, TREE, pack, read
 from stele.saving import digest as seal
 from tests.formats import binary_batch, chunk, idx, mat, matrix, packed, pictures, python_batch, riff, wav_form
+from tests.huggingface import KEPT, write
 from tests.patience import Late, limited, patience
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -239,6 +241,27 @@ def network() -> bytes:
         <domain: "own", opset_import: ["": 17]> twice (x) => (y) {y = Add(x, x)}""").SerializeToString()
 
 
+def held(file: str) -> bytes:
+    """A file of a folder of Hugging Face's."""
+    with tempfile.TemporaryDirectory() as folder:
+        return (write(Path(folder), GPT2) / file).read_bytes()
+
+
+def read_folder(file: str, path: Path) -> None:
+    """The model of such a folder, with this in the place of one of its files."""
+    folder = path.with_name("model")
+    path.replace(write(folder, GPT2) / file)
+    huggingface.load(folder)
+
+
+def llama() -> bytes:
+    """A model in the format of llama2.c."""
+    sizes = 8, 8, 1, 2, 1, 3, 4
+    count = 3 * 8 + 8 + 8 * 8 * 2 + 4 * 8 * 2 + 8 + 3 * 8 * 8 + 8 + 2 * 4 * 2
+    return struct.pack("<7i", *sizes) + bytes(4 * count)
+
+
+GPT2 = json.loads(KEPT.read_text())["gpt2"]
 PERSON = "39, Private, 77516, Masters, 13, Divorced, Sales, Own, White, Male, 0, 0, 4, Peru"
 MATRIX = matrix("X", pictures(2)[0][:, :, :4, :4], 9, 2)
 SOUND = chunk(b"LIST", b"odd") + wav_form(more=b"\0\0") + chunk(b"data", bytes(range(60)))
@@ -270,6 +293,10 @@ FORMATS = {
     "news":            Format(lambda: b'"1","a","b, ""c"""\n"2","d","e"\n', news),
     "phrases":         Format(lambda: b"sentence\tlabel\na fine film \t1\n", reviews),
     "people":          Format(lambda: f"{PERSON}, >50K.\n".encode(), people),
+    "hugging face":    Format(lambda: held("config.json"), partial(read_folder, "config.json")),
+    "and its weights": Format(lambda: held("model.safetensors"), partial(read_folder, "model.safetensors")),
+    "llama2.c":        Format(llama, huggingface.load),
+    "pieces":          Format(lambda: b"\2\0\0\0\0\0\0\0\1\0\0\0a\0\0\0\1\2\0\0\0ab", huggingface.Pieces),
     "safetensors":     Format(safetensors, lambda path: st.load(path)),
     "checkpoint":      Format(checkpoint, load_checkpoint),
     "program":         Format(lambda: str(program()[1]).encode(), run_program, resealed),

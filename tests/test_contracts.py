@@ -15,6 +15,7 @@ from wrong_calls import calls, names_of, promised, raised, variations
 
 import stele as st
 from stele import data, metrics, nn, optim, train
+from stele.interop import huggingface
 from stele.interop import onnx as interop
 from stele.nn import functional as F
 from stele.nn.utils import rnn
@@ -157,6 +158,11 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
                                              lambda: train.Trainer(nn.Linear(1, 1)).fit(),
                                              lambda: train.Trainer(nn.Linear(1, 1)).load_state_dict({})),
     "stele.train.WandB":                    (lambda: train.WandB(every=0),),
+    "stele.interop.huggingface.LanguageModel": (lambda: huggingface.LanguageModel().generate([1], 1 << 31),
+                                                lambda: huggingface.LanguageModel().generate([])),
+    "stele.interop.huggingface.Pieces":     (lambda: huggingface.Pieces("no file"),),
+    "stele.interop.huggingface.load":       (lambda: huggingface.load("no folder"),
+                                             lambda: huggingface.load("no folder", dtype="int8")),
     "stele.interop.onnx.load":              (lambda: interop.load(b"wrong"),),
     "stele.interop.onnx.prepare":           (lambda: interop.prepare(b"", device="CUDA"), lambda: interop.prepare(b"")),
     "stele.interop.onnx.run_model":         (lambda: interop.run_model(b"", [], "CUDA"),

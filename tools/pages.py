@@ -23,7 +23,7 @@ from mkdocs.structure.files import File, Files
 import stele as st
 from stele import nn
 from stele.arrays.spoken import Word
-from stele.interop import onnx
+from stele.interop import huggingface, onnx
 from stele.ir.types import REAL, DType
 from stele.transform import expand, movement, picks, simplify, stabilize
 
@@ -55,13 +55,14 @@ ROOMS: dict[str, tuple[str, ModuleType]] = {
     "optim": ("stele.optim", st.optim), "metrics": ("stele.metrics", st.metrics), "data": ("stele.data", st.data),
     "transforms": ("stele.data.transforms", st.data.transforms), "io": ("stele.io", st.io),
     "train": ("stele.train", st.train), "debug": ("stele.debug", st.debug), "onnx": ("stele.interop.onnx", onnx),
+    "huggingface": ("stele.interop.huggingface", huggingface),
 }
 
 
 # Classes whose methods users call or write anew; the others are made and called.
-CALLED = (nn.Module, st.data.Dataset, st.data.IterableDataset, st.data.Loader, st.data.Tokenizer, st.data.Vocabulary,
-          st.metrics.Metric, st.optim.Optimizer, st.optim.Schedule, st.random.Generator, st.train.Callback,
-          st.train.History, st.train.Trainer)
+CALLED = (nn.Module, huggingface.LanguageModel, huggingface.Pieces, st.data.Dataset, st.data.IterableDataset,
+          st.data.Loader, st.data.Tokenizer, st.data.Vocabulary, st.metrics.Metric, st.optim.Optimizer,
+          st.optim.Schedule, st.random.Generator, st.train.Callback, st.train.History, st.train.Trainer)
 
 
 def home(x: Any) -> str:

@@ -18,6 +18,7 @@ from stele.commands.options import (
     CompletionOptions,
     Doctor,
     FeatureOptions,
+    GenerateOptions,
     LintOptions,
     ProfileOptions,
     RunsOptions,
@@ -43,6 +44,7 @@ EXAMPLES = """examples:
   stele train net.py --sweep lr=1e-4,1e-3\tthe trainer of a file of Python, a run for each rate
   stele runs --html runs.html\tcompare the runs in the folder runs
   stele features resnet50 cat.jpg dog.png --weights resnet50.safetensors
+  stele generate FOLDER --prompt "Once upon a time"\ta text that a language model goes on with
   stele bench --quick --workloads mlp,matmul\tStele beside the frameworks that are installed
   stele lint train.py -- --epochs 1\tlessons about slow or wrong programs, with file and line
   stele profile train.py --html profile.html\twhere the time and memory of its steps go
@@ -53,6 +55,10 @@ BENCH_EXAMPLES = """examples:
   stele bench --quick --workloads cnn,matmul-1024 --frameworks stele,pytorch
   stele bench --python pytorch=../torch/bin/python --python jax=../jax/bin/python --html bench.html
   stele bench --isa avx2 --workloads cnn,resnet50\tas a machine without AVX-512 would run them"""
+GENERATE_EXAMPLES = """examples:
+  stele generate gpt2 --prompt "Once upon a time" --top-p 0.9
+  stele generate gpt2 --prompt "2 + 2 =" --temperature 0 --tokens 8
+  stele generate stories260K.bin --tokenizer tok512.bin --seed 1"""
 LINT_EXAMPLES = """examples:
   stele lint train.py
   stele lint train.py --without host-sync --json
@@ -68,8 +74,8 @@ COMPLETION_EXAMPLES = """examples:
   stele completion bash > ~/.local/share/bash-completion/completions/stele
   stele completion zsh > ~/.zfunc/_stele\tin a folder of fpath"""
 
-Options = (TrainOptions | RunsOptions | FeatureOptions | BenchOptions | LintOptions | ProfileOptions | TuneOptions
-           | CompletionOptions | Doctor)
+Options = (TrainOptions | RunsOptions | FeatureOptions | GenerateOptions | BenchOptions | LintOptions | ProfileOptions
+           | TuneOptions | CompletionOptions | Doctor)
 Commands = dict[type, Callable[..., int | None]]
 
 
@@ -158,6 +164,13 @@ def _train(options: TrainOptions) -> TrainOptions:
     return replace(options, batch=options.batch or BATCH, seed=SEED if options.seed is None else options.seed)
 
 
+def _generate(options: GenerateOptions) -> GenerateOptions:
+    """A model and its tokenizer."""
+    if options.tokenizer is None and options.model.is_file():
+        raise UsageError(f"a file holds no tokenizer, got {options.model} alone. Write --tokenizer tokenizer.bin")
+    return options
+
+
 def _checks() -> str:
     from stele.inspect.lint.checks import CHECKS
     return "\n  ".join(["checks:", *(f"{name}\t{find.__doc__}" for name, find in CHECKS.items())]) \
@@ -168,6 +181,7 @@ COMMANDS: dict[str, Command] = {
     "train":      Command("train a network and keep the run in a folder", TrainOptions, EXAMPLES, _train),
     "runs":       Command("compare training runs", RunsOptions),
     "features":   Command("turn photographs into feature vectors", FeatureOptions, EXAMPLES),
+    "generate":   Command("go on with a text as a language model does", GenerateOptions, GENERATE_EXAMPLES, _generate),
     "bench":      Command("compare frameworks on this machine", BenchOptions, BENCH_EXAMPLES),
     "lint":       Command("find what makes a program slow or wrong", LintOptions, _checks),
     "profile":    Command("show where the time and memory of a step go", ProfileOptions, PROFILE_EXAMPLES),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from stele.commands import words
-from stele.commands.words import Choice, Flag, Interpreter, Known, Names, Option, Rest, Whole, Word
+from stele.commands.words import Choice, Flag, Interpreter, Known, Names, Option, Real, Rest, Whole, Word
 from stele.config import MAX_THREADS
 from stele.ir.record import Record
 
@@ -115,6 +115,25 @@ class BenchOptions:
                                         words.new_file)] = None
     isa: Annotated[str, Option(Choice("instruction set", ("native", "avx2")), "NAME", (
         "avx2: hold all frameworks to AVX2, as most machines have it"))] = "native"
+
+
+class GenerateOptions(Record):
+    """Print a text that goes on behind the prompt, piece by piece as a model draws it: GPT-2, Llama, Mistral or Qwen in
+    a folder with config.json, model.safetensors and tokenizer.json, which needs pip install 'stele-dl[text]', or a
+    file of llama2.c with --tokenizer. The first run compiles, later ones begin at once.
+    """
+
+    model: Annotated[Path, Word(Path, "FOLDER", "a folder, or a file ending in .bin", words.model)]
+    prompt: Annotated[str | None, Option(str, "TEXT", "what the text begins with")] = None
+    tokens: Annotated[int, Option(Whole(1, 1_000_000), "N", "pieces at most")] = 128
+    temperature: Annotated[float, Option(Real(0, 1000), "T", "0 for the most likely piece each time")] = 0.8
+    top_k: Annotated[int | None, Option(Whole(1, 1 << 30), "K", "of the K most likely pieces alone")] = None
+    top_p: Annotated[float | None, Option(Real(0, 1), "P", "of the most likely ones that have a share P together")] \
+        = None
+    seed: Annotated[int | None, Option(Whole(0, (1 << 62) - 1), "N", "the same text each time; default: another")] \
+        = None
+    tokenizer: Annotated[Path | None, Option(Path, "FILE", "default: the one in the folder", words.existing)] = None
+    threads: Threads = None
 
 
 class LintOptions(Record):

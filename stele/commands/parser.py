@@ -9,7 +9,7 @@ from pathlib import Path
 from textwrap import wrap as wrapped
 from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 
-from stele.commands.words import Asked, Choice, Flag, Option, Rest, UsageError, Whole, Word
+from stele.commands.words import Asked, Choice, Flag, Option, Real, Rest, UsageError, Whole, Word
 
 wrap = partial(wrapped, break_on_hyphens=False, break_long_words=False)     # names and commands stay whole
 _WORDING = (
@@ -97,12 +97,12 @@ def has_default(field: Field[Any]) -> bool:
 def said(field: Field[Any], asked: Asked) -> dict[str, Any]:
     """What argparse is to know of an argument that has a value: no default, which is the field's."""
     means, metavar, default = asked.means, asked.metavar, field.default
-    if isinstance(means, Whole):
+    if isinstance(means, Whole | Real):
         means = replace(means, option=flag(field, asked) if isinstance(asked, Option) else field.name)
     if isinstance(means, Choice) and not metavar:
         metavar = f"{{{','.join(means.choices)}}}"
     text = asked.help if isinstance(asked.help, str) else asked.help()
-    if isinstance(default, int | str | Path):
+    if isinstance(default, int | float | str | Path):
         text += f"{'; ' if text else ''}default: {default}"
     return {"type": means, "metavar": metavar, "help": text}
 

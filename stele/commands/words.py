@@ -105,6 +105,23 @@ class Whole(Record):
         return number
 
 
+class Real(Record):
+    """A number from `low` to `high`, both included."""
+
+    low: float
+    high: float
+    option: str = ""
+
+    def __call__(self, word: str) -> float:
+        try:
+            number = float(word)
+        except ValueError:
+            raise UsageError(f"{self.option} needs a number, got {word!r}. Write {self.option} 0.9") from None
+        if not self.low <= number <= self.high:
+            raise UsageError(f"{self.option} needs a number in {self.low}..{self.high}, got {word}.")
+        return number
+
+
 class Interpreter(Record):
     """FRAMEWORK=PATH: an interpreter that has a framework."""
 
@@ -178,6 +195,20 @@ def folder(path: Path) -> Path:
     """A folder that is there."""
     if not path.is_dir():
         raise UsageError(f"a folder of runs needs to exist, got nothing at {path}. Is the path right?")
+    return path
+
+
+def existing(path: Path) -> Path:
+    """A file or folder that is there."""
+    if not path.exists():
+        raise UsageError(f"--tokenizer needs a file that exists, got nothing at {path}. Is the path right?")
+    return path
+
+
+def model(path: Path) -> Path:
+    """A model that is there."""
+    if not path.exists():
+        raise UsageError(f"a model needs to be a folder or a .bin file, got nothing at {path}. Is the path right?")
     return path
 
 
