@@ -94,6 +94,7 @@ def doubtful(steps: Sequence[Step]) -> Iterator[int]:
 def share(slots: Slots, steps: Sequence[Step], donated: Mapping[int, int]) -> dict[int, int]:
     """Lets temporaries take over the memory of inputs that die, and donated parameters that of their results.
 
+    A temporary that came to be before its kernel runs, as results of a branch do, another way may fill sooner.
     `donated` maps result slots to parameter slots; what comes back is the part of it that is possible: nothing is
     overwritten before the last call into Python, or the last kernel that may report something, since that leaves
     everything as it was, nor before the end of a loop that may never end, since what interrupts that does so, too.
@@ -108,7 +109,7 @@ def share(slots: Slots, steps: Sequence[Step], donated: Mapping[int, int]) -> di
             new, old = slots.of(y), slots.of(x)
             pairs[new, old] = clock
             root = slots.root(old)
-            if slots.table[old].last == clock and new not in taken and root not in taken \
+            if slots.table[old].last == clock == slots.table[new].first and new not in taken and root not in taken \
                     and slots.table[new].kind == slots.table[root].kind == "temp" and slots.table[new].home is None:
                 slots.table[new].home = root
                 slots.table[root].last = max(slots.table[root].last, slots.table[new].last)

@@ -31,7 +31,15 @@ class Code(Aside):
                  ) -> None:
         self.name = next(n for k in count() if (n := f"{name}#{k}" if k else name) not in CODES)
         self.run, self.type, self.vectorized = run, type, vectorized
+        self.placed: WeakValueDictionary[tuple[bool, ...], Code] = WeakValueDictionary()
         CODES[self.name] = self
+
+    def at_many(self, flags: tuple[bool, ...]) -> Code:
+        """The function at each of many places; the same one as long as it lives: a graph made again is the same."""
+        if (many := self.placed.get(flags)) is None:
+            many = self.placed[flags] = Code(f"{self.name} at many places", lambda *x: each(self, flags, x),
+                                             lambda *t: spread(self, flags, t))
+        return many
 
 
 class Called(Op):
@@ -80,9 +88,7 @@ class Called(Op):
         if code.vectorized:
             made = self(*(along(a, n) for a in x))
         else:
-            flags = [is_placed for _, is_placed in x]
-            many = Code(f"{self.function} at many places", lambda *a: each(code, flags, a),
-                        lambda *t: spread(code, flags, t))
+            many = code.at_many(tuple(is_placed for _, is_placed in x))
             made = Called(many.name, many)(*(a for a, _ in x))
         return tuple(Item(k)(made) for k in range(len(y.type.items))) if isinstance(y.type, TupleType) else made
 

@@ -42,7 +42,8 @@ def branch(pred: Any, *operands: Any, body: Callable[..., Any], other: Callable[
 
 
 def repeat_while(count: Any, *state: Any, body: Callable[..., Any]) -> Any:
-    """A loop that runs as often as a number says."""
+    """A loop that runs as often as a number says before it."""
+    count = count + 0
     return st.while_loop(lambda s: s[0] < count, lambda s: (s[0] + 1, tuple(body(*s[1]))), (0, state))[1]
 
 
