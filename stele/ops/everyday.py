@@ -18,7 +18,7 @@ from stele.ops.diagonals import diag, diagonal
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Minimum, NotEqual, Select
 from stele.ops.elementwise.base import Operand, meet
 from stele.ops.elementwise.binary import floor_divide, logical_or, remainder, shift_right
-from stele.ops.elementwise.unary import isnan, trunc
+from stele.ops.elementwise.unary import Abs, isnan, trunc
 from stele.ops.gather import CheckIndex
 from stele.ops.indexing import wrapped
 from stele.ops.joining import stack
@@ -62,6 +62,7 @@ def gcd(x: Operand, z: Operand) -> Value:
 
 def lcm(x: Operand, z: Operand) -> Value:
     """The least common multiples of integers, 0 or more; of 0 and anything it is 0. Shapes and dtypes meet as in `add`.
+    What the dtype cannot hold wraps around, as in NumPy.
 
     Raises DTypeError for other than integers.
 
@@ -70,8 +71,7 @@ def lcm(x: Operand, z: Operand) -> Value:
     """
     x, z = meet((x, z))
     common = CommonDivisor()(x, z)
-    y = floor_divide(x, Select()(Equal()(common, 0), 1, common)) * z
-    return Select()(y < 0, -y, y) if x.dtype.kind == "i" else y
+    return floor_divide(Abs()(x), Select()(Equal()(common, 0), 1, common)) * Abs()(z)
 
 
 def divmod(x: Operand, z: Operand) -> tuple[Value, Value]:
