@@ -163,6 +163,8 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.interop.huggingface.Pieces":     (lambda: huggingface.Pieces("no file"),),
     "stele.interop.huggingface.load":       (lambda: huggingface.load("no folder"),
                                              lambda: huggingface.load("no folder", dtype="int8")),
+    "stele.interop.onnx.export":            (lambda: interop.export(nn.BatchNorm1d(2), [st.ones(3, 2)], "m.onnx"),
+                                             lambda: interop.export(st.linalg.eigvals, [st.eye(2)], "m.onnx")),
     "stele.interop.onnx.load":              (lambda: interop.load(b"wrong"),),
     "stele.interop.onnx.prepare":           (lambda: interop.prepare(b"", device="CUDA"), lambda: interop.prepare(b"")),
     "stele.interop.onnx.run_model":         (lambda: interop.run_model(b"", [], "CUDA"),

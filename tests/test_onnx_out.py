@@ -1,0 +1,200 @@
+"""Programs written as ONNX models: every op, in ONNX's reference and in ONNX Runtime, and models of layers."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import CASES, Case
+
+import stele as st
+from stele import nn
+from stele.backend.reference import run
+from stele.errors import GraphError
+from stele.ops import factors, lapack
+from stele.tracing import tree
+
+onnx = pytest.importorskip("onnx", reason="needs the onnx wheel: pip install 'stele-dl[onnx]'")
+
+from onnx.reference import ReferenceEvaluator  # noqa: E402
+
+from stele.interop import onnx as so  # noqa: E402
+from stele.interop.onnx.out.export import Program, written  # noqa: E402
+
+NONE = {"Called": "a function of a user's in Python", "Sample": "a stream of NumPy's",
+        **{op.__name__: "LAPACK's" for op in (*lapack.ALL, *factors.ALL)}}
+
+
+def model_of(graph: Any) -> Any:
+    """The model of a graph, checked in full."""
+    made = written(Program("op", {k: f"x{k}" for k in range(len(graph.parameters))}, {}, graph,
+                           [f"y{k}" for k in range(len(graph.results))]))
+    onnx.checker.check_model(made, full_check=True)
+    return made
+
+
+def feed(case: Case) -> dict[str, Any]:
+    """The operands of a case, complex numbers as pairs."""
+    return {f"x{k}": paired(x) for k, x in enumerate(case.operands)}
+
+
+def paired(x: Any) -> Any:
+    """Complex numbers as pairs of their parts."""
+    return x if x.dtype.kind != "c" else np.ascontiguousarray(x[..., None]).view(x.real.dtype)
+
+
+def in_reference(made: Any, given: dict[str, Any]) -> Any:
+    """The outputs that ONNX's reference computes."""
+    return ReferenceEvaluator(made).run(None, given)
+
+
+def imported(made: Any, given: dict[str, Any]) -> Any:
+    """The outputs of the model read back, node by node."""
+    return so.prepare(made, compiled=False).run(given)
+
+
+def in_runtime(made: Any, given: dict[str, Any]) -> Any:
+    """The outputs that ONNX Runtime computes."""
+    runtime: Any = import_module("onnxruntime")
+    runtime.set_default_logger_severity(4)
+    return runtime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, given)
+
+
+RUNNERS: list[Callable[[Any, dict[str, Any]], Any]] = [
+    in_reference, imported, *([in_runtime] if find_spec("onnxruntime") else [])]
+LONG = 150      # nodes from which on a model is not read back here: `imported` is the slowest of all
+
+
+def agree(made: Any, given: dict[str, Any], want: Sequence[Any], tol: float = 1e-5) -> None:
+    """Asserts that all who run a model give these outputs."""
+    halves = any("bfloat16" in str(x.dtype) for x in want)
+    for runner in RUNNERS:
+        if (runner is imported and len(made.graph.node) > LONG) or (runner is in_runtime and halves):
+            continue        # Python has no arrays of bfloat16 for ONNX Runtime
+        for got, right in zip(runner(made, given), want, strict=True):
+            assert (got.dtype, got.shape) == (right.dtype, right.shape), runner.__name__
+            np.testing.assert_allclose(got.astype("f8"), right.astype("f8"), tol, tol, err_msg=runner.__name__)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.filterwarnings("ignore")
+def test_every_op(case: Case) -> None:
+    graph = case.graph()
+    if case.op.name in NONE:
+        with pytest.raises(GraphError, match=case.op.name):
+            model_of(graph)
+        return
+    agree(model_of(graph), feed(case), [paired(np.asarray(y)) for y in run(graph, case.operands)])
+
+
+def models() -> dict[str, tuple[Any, list[Any], dict[str, Any], list[Any]]]:
+    """Modules with arguments, sizes that stay open, and arguments of other sizes."""
+    cnn = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
+                        nn.Conv2d(8, 8, 3, stride=2), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(8, 5))
+    mlp = nn.Sequential(nn.Linear(3, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 2), nn.Softmax(-1))
+    return {
+        "mlp": (mlp, [st.randn(4, 3)], {"x": {0: "n"}}, [st.randn(7, 3)]),
+        "cnn": (cnn, [st.randn(2, 3, 10, 10)], {"x": {0: "n"}}, [st.randn(5, 3, 10, 10)]),
+        "transformer": (nn.TransformerEncoderLayer(16, 4, 32), [st.randn(2, 5, 16)], {"src": {0: "n", 1: "t"}},
+                        [st.randn(3, 9, 16)]),
+        "gru": (nn.GRU(4, 6), [st.randn(5, 2, 4)], {"x": {0: "t", 1: "n"}}, [st.randn(8, 3, 4)]),
+        "lstm": (nn.LSTM(4, 6, 2, bidirectional=True), [st.randn(5, 2, 4)], {"x": {1: "n"}}, [st.randn(5, 3, 4)]),
+    }
+
+
+def exported(f: Any, args: Any, path: Path, dims: Any = None) -> Any:
+    """The model of a function, written, read and checked in full."""
+    so.export(f, args, path, dims=dims)
+    onnx.checker.check_model(str(path), full_check=True)
+    return onnx.load(path)
+
+
+def outputs(f: Any, *args: Any) -> list[Any]:
+    """The arrays that a call returns."""
+    return [paired(y.numpy()) for y in tree.flatten(f(*args))[0]]
+
+
+@pytest.mark.parametrize("name", models())
+def test_models(name: str, tmp_path: Path) -> None:
+    model, args, dims, others = models()[name]
+    model.eval()
+    made = exported(model, args, tmp_path / "model.onnx", dims)
+    assert sorted(t.name for t in made.graph.initializer) == sorted(
+        path for path, _ in model.named_tensors() if not path.endswith("num_batches_tracked"))
+    assert {d.dim_param for i in made.graph.input for d in i.type.tensor_type.shape.dim} - {""} == {
+        n for axes in dims.values() for n in axes.values()}
+    for given in (args, others):
+        feed = {i.name: x.numpy() for i, x in zip(made.graph.input, given, strict=True)}
+        agree(made, feed, outputs(model, *given))
+
+
+def test_nodes_say_where_they_come_from(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
+    made = exported(lambda x: model(x) * 2, [st.ones(4, 3)], tmp_path / "model.onnx")
+    found = {n.op_type: {p.key: p.value for p in n.metadata_props} for n in made.graph.node}
+    assert found["Tanh"]["layer"] == "1" and found["MatMul"]["layer"] == "0"
+    assert found["Tanh"]["source"].startswith("test_onnx_out.py:") and "layer" not in found["Mul"]
+
+
+def test_what_else_is_exported(tmp_path: Path) -> None:
+    w = st.tensor([1.0, 2.0, 3.0])
+
+    @st.compile
+    def compiled(x: Any) -> Any:
+        return {"a": (x * w).sum(), "b": (x, [x + 1])}
+
+    def spectrum(x: Any) -> Any:
+        return st.fft.fft(x) * 2j
+
+    def slope(x: Any) -> Any:
+        return st.grad(lambda x: (st.tanh(x) * w).sum())(x)
+
+    def steps(x: Any) -> Any:
+        def step(y: Any) -> Any:
+            return st.cond(y[0] > 4, lambda y: y * 2, lambda y: y + 1, y)
+
+        return st.while_loop(lambda y: y.sum() < 100, step, x)
+
+    for f in (compiled, spectrum, slope, steps):
+        x = st.tensor([0.5, 1.0, -2.0])
+        made = exported(f, [x], tmp_path / "f.onnx")
+        agree(made, {"x": x.numpy()}, outputs(f, x))
+    made = exported(compiled, [x], tmp_path / "f.onnx")
+    assert [o.name for o in made.graph.output] == ["y.a", "y.b.0", "y.b.1.0"]
+    p = st.placeholder(("n", 3), name="rows")
+    f = st.function([p], (p * w).sum(axis=1))
+    made = exported(f, None, tmp_path / "f.onnx")
+    agree(made, {"rows": np.ones((5, 3), "f4")}, [f(st.ones((5, 3))).numpy()])
+
+
+def test_weights_of_many_bytes_lie_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stele.interop.onnx.out.export.MOST", 16)
+    model = nn.Linear(3, 2)
+    so.export(model, [st.ones(1, 3)], tmp_path / "model.onnx")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model.onnx", "model.onnx.data"]
+    again = so.load(tmp_path / "model.onnx")
+    np.testing.assert_array_equal(again(st.ones(1, 3)).numpy(), model(st.ones(1, 3)).numpy())
+    onnx.checker.check_model(str(tmp_path / "model.onnx"), full_check=True)
+
+
+def test_what_cannot_be_exported(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    with pytest.raises(GraphError, match="rebinds"):
+        so.export(nn.BatchNorm1d(2), [st.ones(3, 2)], path)
+    with pytest.raises(GraphError, match="n cannot stay open"):
+        so.export(lambda x: x + st.ones(3), [st.ones(3)], path, dims={"x": {0: "n"}})
+    with pytest.raises(GraphError, match="returns arrays"):
+        so.export(lambda x: 3, [st.ones(3)], path)
+
+    def several(x: Any) -> Any:
+        return st.linalg.eigvals(x).real.sum() + st.linalg.eig(x).eigenvalues.real
+
+    with pytest.raises(GraphError, match=r"2 ops have no form in ONNX: Eigvals at .*test_onnx_out.py:\d+.*; Eig at"):
+        so.export(several, [st.eye(3)], path)
+    assert not path.exists()
