@@ -176,7 +176,7 @@ REDUCTIONS = (
     Kind("cumulative_prod", st.cumulative_prod, np.cumprod, reductions.axis, result=accumulated, noise="sum",
          weight=0.5),
     Kind("logcumsumexp", st.logcumsumexp, np.logaddexp.accumulate, reductions.axis, "f", noise="sum", weight=0.5),
-    Kind("median", st.median, np.median, reductions.position, "f", noise="sum", weight=0.5),
+    Kind("median", st.median, np.median, reductions.place_in_order, "f", noise="sum", weight=0.5),
     Kind("softmax", st.softmax, reductions.softmax, reductions.axis, "f", noise="sum", weight=2.0),
     Kind("log_softmax", st.log_softmax, reductions.log_softmax, reductions.axis, "f", noise="sum"),
     Kind("norm", lambda x, axis: st.linalg.vector_norm(x, axis=axis), reductions.norm, reductions.axis, "f",
