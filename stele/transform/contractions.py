@@ -1,8 +1,9 @@
 """Contractions of open sizes that no kernel takes: convolutions as products that read what each tap of them meets."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 from stele.ir.graph import Graph, Value, walk
@@ -12,7 +13,19 @@ from stele.ir.sizes import Dim
 from stele.ir.types import Shape
 from stele.ir.types import product as size_of
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, Convolution, MatMul, Pair
-from stele.ops.linear import Pad, Sum, broadcast, flip, pad_axis, reshape, slice_axis, swap_last, transpose
+from stele.ops.linear import (
+    Concatenate,
+    Pad,
+    Sum,
+    broadcast,
+    flip,
+    pad_axis,
+    reshape,
+    slice_axis,
+    swap_last,
+    transpose,
+    zeros_like,
+)
 from stele.ops.windows import Taps, Window
 
 Sides = tuple[Dim, Dim]
@@ -126,26 +139,82 @@ def convolution(v: Value) -> Value:
     return reshape(y, v.shape)
 
 
+@dataclass(frozen=True)
+class Reached:
+    """Phases of one axis that `count` taps of a kernel reach, every `step`-th from each of `starts` on: `apart` places
+    of a phase from one to the next, the first of them `away` from where it stands."""
+
+    count: int
+    away: int
+    step: int
+    apart: int
+    stride: int
+    dilation: int
+    starts: tuple[int, ...]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Which phases they are."""
+        return [i * self.dilation % self.stride for i in self.starts]
+
+    @property
+    def reach(self) -> int:
+        """How far before a result the first tap reads, once they are turned around."""
+        return (self.count - 1) * self.apart + self.away
+
+    def taps(self, w: Value, axis: int, start: int) -> Value:
+        """Those of one phase, the last one first."""
+        return flip(slice_axis(w, axis, start, self.count, self.step), (axis,))
+
+
+def phases(k: int, stride: int, dilation: int) -> list[Reached]:
+    """The phases of a stride that k taps reach; each tap is that of one."""
+    common = gcd(stride, dilation)
+    step, found = stride // common, dict[tuple[int, int], list[int]]()
+    for start in range(min(k, step)):
+        found.setdefault((len(range(start, k, step)), start * dilation // stride), []).append(start)
+    return [Reached(count, away, step, dilation // common, stride, dilation, tuple(starts))
+            for (count, away), starts in found.items()]
+
+
+def joined(parts: Sequence[Value], axis: int) -> Value:
+    """Arrays one behind the other; one by itself as it is."""
+    return parts[0] if len(parts) == 1 else Concatenate(axis)(*parts)
+
+
+def ordered(y: Value, axis: int, stride: int, reached: Sequence[Reached]) -> Value:
+    """All phases of an axis in order, from those that taps reach: the others are zero."""
+    numbers = [n for r in reached for n in r.numbers]
+    if numbers != list(range(len(numbers))):
+        none = zeros_like(slice_axis(y, axis, 0, 1))
+        return joined([slice_axis(y, axis, numbers.index(n), 1) if n in numbers else none for n in range(stride)], axis)
+    return pad_axis(y, axis, 0, stride - len(numbers))
+
+
 def scattered(op: Conv2dInputGrad, low: Sides, g: Value, w: Value, shape: Shape) -> Value:
-    """The cotangent of images: for each phase of the stride, a correlation of g with the taps of w that reach it. All
-    phases are channels of one product, and of the images once they are computed.
+    """The cotangent of images: for each phase of the stride, a correlation of g with the taps of w that reach it.
+
+    Phases that as many taps reach, from as far, are channels of one product, and of the images once they are computed:
+    no number meets a tap that is not there.
     """
     (sh, sw), _, dilation, groups = op.attributes
-    if (sh, sw) != (1, 1):
-        w, dilation = Pad((0,) * 4, (0,) * 4, (0, 0, dilation[0] - 1, dilation[1] - 1))(w), (1, 1)
-    (kh, kw), (o, c) = kernel_of(w), w.shape[:2]
-    ph, pw, down, across = min(kh, sh), min(kw, sw), -(-kh // sh), -(-kw // sw)     # phases with taps, taps of a phase
-    w = Pad((0,) * 4, (0, 0, down * ph - kh, across * pw - kw), (0,) * 4)(w)
-    taps = reshape(w, (groups, o // groups, c, down, ph, across, pw))
-    taps = transpose(flip(taps, (3, 5)), (0, 4, 6, 2, 1, 3, 5))
+    down, across = (phases(k, s, d) for k, s, d in zip(kernel_of(w), op.stride, dilation))
     first = [n // s for n, s in zip(low, op.stride)]        # phases that hold the first pixel, and the last one
     last = [(h - 1 + n) // s for h, n, s in zip(shape[2:], low, op.stride)]
     rows, columns = (b - a + 1 for a, b in zip(first, last))
-    reach = [d * (k - 1) - a for d, k, a in zip(dilation, (down, across), first)]
-    walk = Walk((down, across), (1, 1), dilation, (reach[0], reach[1]), (rows, columns))
-    y = walk.convolved(g, reshape(taps, (groups * ph * pw * c, o // groups, down, across)), groups)
-    y = transpose(reshape(y, (shape[0], groups, ph, pw, c, rows, columns)), (0, 1, 4, 5, 2, 6, 3))
-    y = pad_axis(pad_axis(y, 4, 0, sh - ph), 6, 0, sw - pw)
-    y = reshape(y, (*shape[:2], rows * sh, columns * sw))
+
+    def met(tall: Reached, wide: Reached) -> Value:
+        """(N, groups, phases down, phases across, C/groups, rows, columns) of some phases of each axis."""
+        taps = joined([joined([tall.taps(wide.taps(w, 3, j), 2, i) for j in wide.starts], 1) for i in tall.starts], 1)
+        taps = reshape(taps, (groups, taps.shape[0] // groups, taps.shape[1], tall.count, wide.count))
+        taps = reshape(transpose(taps, (0, 2, 1, 3, 4)), (groups * taps.shape[2], taps.shape[1], *taps.shape[3:]))
+        before = tall.reach - first[0], wide.reach - first[1]
+        walk = Walk((tall.count, wide.count), (1, 1), (tall.apart, wide.apart), before, (rows, columns))
+        y = walk.convolved(g, taps, groups)
+        return reshape(y, (shape[0], groups, len(tall.starts), len(wide.starts), w.shape[1], rows, columns))
+
+    y = joined([joined([met(tall, wide) for wide in across], 3) for tall in down], 2)
+    y = ordered(ordered(y, 2, sh, down), 3, sw, across)
+    y = reshape(transpose(y, (0, 1, 4, 5, 2, 6, 3)), (*shape[:2], rows * sh, columns * sw))
     starts = [n - a * s for n, a, s in zip(low, first, op.stride)]
     return slice_axis(slice_axis(y, 2, starts[0], shape[2]), 3, starts[1], shape[3])
