@@ -13,8 +13,8 @@ from stele.ir.graph import Array, Graph, Item, Op, Placed, Value, closed, interp
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, float32, int64
 from stele.ops.control import Traced, enclosed, fits
-from stele.ops.elementwise.arithmetic import Greater, Maximum
-from stele.ops.elementwise.unary import absolute, tanh
+from stele.ops.elementwise.arithmetic import Greater, Maximum, Select
+from stele.ops.elementwise.unary import IsFinite, absolute, tanh
 from stele.ops.linear import along, zeros_like
 from stele.ops.reduction import Max
 from stele.ops.repeat import looped
@@ -22,7 +22,7 @@ from stele.ops.repeat import looped
 
 class FixedPoint(Op):
     """Arrays that a step maps to themselves, by steps from a first guess: until the largest change of a number is at
-    most `tol` times the largest of them, or times `least`, or `limit` steps are done.
+    most `tol` times the largest of them, or times `least`, or `limit` steps are done. What is not finite is left out.
 
     Operands (*guess, *constants); the step maps (*arrays, *constants) to new arrays. It has the derivatives of the
     equation x = step(x, c), which are fixed points themselves: of dx = step'(x, c) (dx, dc), and its transpose.
@@ -54,8 +54,8 @@ class FixedPoint(Op):
         now, constants = x[:self.count], x[self.count:]
         for _ in range(self.limit):
             new = tuple(interpret(self.step, (*now, *constants), lambda v, x: v.op.reference(*x)))
-            change, size = (max((float(np.max(v, initial=0)) for v in sizes), default=0.0) for sizes in (
-                [abs(a - b) for a, b in zip(new, now)], [abs(a) for a in new]))
+            change, size = (max((float(np.max(abs(v), initial=0, where=np.isfinite(v))) for v in values), default=0.0)
+                            for values in ([a - b for a, b in zip(new, now)], new))
             now = new
             if not change > self.tol * max(size, self.least):
                 break
@@ -121,8 +121,8 @@ def total(a: Value | None, b: Value | None, like: Value) -> Value:
 
 
 def largest(x: Sequence[Value]) -> Value:
-    """The largest absolute value of several arrays, in the widest of their dtypes; 0 of nothing."""
-    sizes = [Max(tuple(range(v.ndim)))(absolute(v)) for v in x if 0 not in v.shape]
+    """The largest absolute value of several arrays, of what is finite, in the widest of their dtypes; 0 of nothing."""
+    sizes = [Max(tuple(range(v.ndim)))(Select()(IsFinite()(v), absolute(v), 0)) for v in x if 0 not in v.shape]
     return reduce(lambda a, b: Maximum()(a, b), sizes) if sizes else literal(0.0)
 
 

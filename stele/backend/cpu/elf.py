@@ -46,7 +46,8 @@ class Relocation:
 class Object:
     """An object taken apart: its machine, its sections by number, its symbols and relocations.
 
-    Unwinding tables are left out: nothing is thrown through compiled code. CompileError if it is no ELF object, or has
+    Unwinding tables are left out: nothing is thrown through compiled code. A section without bytes has a place too: a
+    list of nothing is asked for by its address. CompileError if it is no ELF object, or has
     memory that is to be written: compiled code keeps nothing from call to call.
     """
 
@@ -66,9 +67,11 @@ class Object:
 
     def _section(self, name: str, head: tuple[int, ...]) -> Section | None:
         _, kind, flags, _, offset, size, _, _, align, _ = head
-        if not flags & _ALLOC or not size or name == ".eh_frame":
+        if not flags & _ALLOC or name == ".eh_frame":
             return None
         if kind == _NOBITS or (flags & _WRITE and not name.startswith(".data.rel.ro")):
+            if not size:
+                return None
             raise CompileError(f"compiled code has no memory of its own that it may write, got a section {name}")
         return Section(self._image[offset:offset + size], max(align, 1))
 

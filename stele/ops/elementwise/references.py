@@ -149,15 +149,31 @@ def quantile(p: float) -> float:
     return bell().inv_cdf(p) if 0 < p < 1 else -math.inf if p == 0 else math.inf if p == 1 else math.nan
 
 
+def squared(x: float) -> tuple[float, float]:
+    """x * x rounded, and the rest of it (Dekker, 1971)."""
+    whole = 134217729.0 * x
+    a = whole - (whole - x)
+    b = x - a
+    return x * x, a * a - x * x + 2 * a * b + b * b
+
+
 def normal(x: float) -> float:
-    """The normal distribution function."""
-    return math.erfc(-x * math.sqrt(0.5)) / 2
+    """The normal distribution function; far below 0 with what the argument of erfc loses as it is rounded."""
+    z = -x * math.sqrt(0.5)
+    if not 0 < z < 30:
+        return math.erfc(z) / 2
+    (large, small), (near, rest) = squared(x), squared(z)
+    lost = (large / 2 - near + (small / 2 - rest)) / (2 * z)
+    return (math.erfc(z) - 2 / math.sqrt(math.pi) * math.exp(-z * z) * lost) / 2
 
 
 def scaled_erfc(x: float) -> float:
     """exp(x * x) erfc(x), by a continued fraction (7.9.1) where erfc is small."""
     if x < 2 or x != x:
-        return math.inf if x < -26.7 else math.exp(x * x) * math.erfc(x)
+        if x < -26.7 or x != x:
+            return math.inf if x < 0 else x
+        large, small = squared(x)
+        return math.exp(large) * (1 + small) * math.erfc(x)
     y = x
     for k in range(120, 0, -1):
         y = x + k / 2 / y
