@@ -21,7 +21,7 @@ from stele.ops.called import SHOWN, Called
 from stele.ops.checkpoint import Checkpoint
 from stele.ops.contraction import KIN, Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from stele.ops.control import Scan
-from stele.ops.derived import Derived, Written
+from stele.ops.derived import Derived, Unmoved, Watched, Written
 from stele.ops.elementwise.base import Elementwise
 from stele.ops.everyday import CommonDivisor
 from stele.ops.factors import Exchanged, Qr
@@ -161,6 +161,7 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
     "While":            [(adding(n), (n,), (n,)) for n in (0, 2)],
     "Called":           [(Called(SHOWN.name, SHOWN), np.arange(n)) for n in (0, 2)],
     "Derived":          [(Derived(squaring(n), Written(), 2), (n,), (n,)) for n in (0, 2)],
+    "Watched":          [(Watched(squaring(n), Unmoved(), 2), (n,), (n,)) for n in (0, 2)],
     "FixedPoint":       [(FixedPoint(halving(n), 0.0, 1.0, 9), (n,), (n,)) for n in (0, 2)],
     **{name: [(ALL[name](), s, np.int64(0)) for s in SHAPES] for name in ("AllSum", "AllMax")},
     "AllGather":        [(ALL["AllGather"](2), s, np.int64(0)) for s in SHAPES],

@@ -267,3 +267,48 @@ REFUSED: list[tuple[Callable[[], Any], type[SteleError], str]] = [
 def test_bad_calls_are_refused(wrong: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong()
+
+
+def test_parts_of_containers_are_attributes() -> None:
+    model = nn.Sequential({"fc": nn.Linear(2, 3), "act": nn.ReLU()})
+    assert model.fc is model[0] and not hasattr(model, "head")
+    model.add_module("head", nn.Linear(3, 1))
+    model.tail = nn.Linear(1, 4)
+    assert model(st.ones(1, 2)).shape == (1, 4) and [name for name, _ in model.named_children()] == [
+        "fc", "act", "head", "tail"]
+    model.fc = nn.Linear(5, 3)
+    assert model(st.ones(1, 5)).shape == (1, 4) and len(model) == 4 and len(model.parameters()) == 6
+    y = st.compile(lambda x: model.head(x))(st.ones(1, 3))
+    np.testing.assert_allclose(y.numpy(), model[2](st.ones(1, 3)).numpy(), rtol=1e-6)
+    assert copy.deepcopy(model).head is not model.head
+    heads = nn.ModuleDict({"up": nn.ReLU()})
+    heads.down = nn.Linear(1, 1)
+    assert heads.up is heads["up"] and list(heads) == ["up", "down"] and len(heads.parameters()) == 2
+
+
+class Scaled(nn.Sequential):
+    """A row of layers with a parameter of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(nn.Linear(2, 2))
+        self.scale = nn.Parameter([2.0])
+
+    def forward(self, x: st.Tensor) -> st.Tensor:
+        return super().forward(x) * self.scale
+
+
+def test_what_a_container_is_given_beside_its_parts_belongs_to_it() -> None:
+    assert list(Scaled().state_dict()) == ["0.weight", "0.bias", "scale"]
+    assert nn.Sequential().add_module("0", nn.ReLU()) is None
+
+
+def test_a_transposed_convolution_is_told_its_size() -> None:
+    layer = nn.ConvTranspose2d(1, 1, 3, stride=2, padding=1)
+    x = st.ones(2, 1, 4, 5)
+    for size in ((7, 10), (2, 1, 8, 9)):
+        again = nn.ConvTranspose2d(1, 1, 3, stride=2, padding=1, output_padding=(size[-2] - 7, size[-1] - 9))
+        again.load_state_dict(layer.state_dict())
+        np.testing.assert_allclose(layer(x, output_size=size).numpy(), again(x).numpy(), rtol=1e-6)
+        np.testing.assert_allclose(st.compile(layer)(x, size).numpy(), again(x).numpy(), rtol=1e-6)
+    with pytest.raises(ShapeError, match=r"from \[7, 9\] to \[8, 10\]"):
+        layer(x, (9, 9))

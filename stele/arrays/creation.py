@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from stele.arrays import dlpack, shapes
+from stele.arrays.calling import respelling
+from stele.arrays.given import array_of
 from stele.arrays.opensize import plain
 from stele.arrays.tensor import (
     DeviceLike,
     DTypeLike,
     Tensor,
     TensorLike,
-    array_of,
     constant,
     lift,
     placed,
-    respelling,
     tensor,
 )
 from stele.backend.buffers import Borrowed

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from stele.arrays import shapes
+from stele.arrays.calling import respelling
 from stele.arrays.creation import full
 from stele.arrays.functions import broadcast_arrays, stack, take
 from stele.arrays.opensize import opened, plain
-from stele.arrays.tensor import Tensor, TensorLike, arithmetic, constant, lift, respelling, tensor
+from stele.arrays.tensor import Tensor, TensorLike, arithmetic, constant, lift, tensor
 from stele.eager.evaluate import evaluate
 from stele.eager.handle import TRACING
 from stele.errors import ArgumentError, DTypeError, ShapeError

@@ -132,7 +132,6 @@ METHODS: Mapping[str, str] = {
     "fill": "x.assign(st.full(x.shape, value))", "fill_": "x.assign(st.full(x.shape, value))",
     "exp_": "x.assign(x.exp())", "uniform_": "x.assign(st.rand(x.shape))", "normal_": "x.assign(st.randn(x.shape))",
     "relu_": "x.assign(x.relu())", "at": "y = x.clone(), then y[i] = new", "backward_": "x.backward()",
-    "retain_grad": "st.grad(f), with what is kept as an argument", "register_hook": "st.grad(f)",
     "grad_fn": "x.requires_grad", "is_leaf": "x.requires_grad",
 }
 # Functions of the namespace that tensors have as methods too, beside those that `Tensor` says itself.

@@ -3,10 +3,9 @@
 # pyright: reportUnknownLambdaType=false
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache, wraps
-from itertools import chain, repeat
 from types import EllipsisType
 from typing import Any
 from weakref import ref
@@ -14,11 +13,13 @@ from weakref import ref
 import numpy as np
 
 from stele.arrays import shapes, spoken
-from stele.arrays.exchange import Exchange
+from stele.arrays.calling import Arguments
+from stele.arrays.given import array_of, whole
+from stele.arrays.hooking import Hooking
 from stele.arrays.keys import is_simple, resolved
 from stele.arrays.looking import is_traced
 from stele.arrays.opensize import plain
-from stele.arrays.spellings import BORROWED, METHODS, Borrowed, absent, argument
+from stele.arrays.spellings import BORROWED, METHODS, Borrowed, absent
 from stele.backend.buffers import Buffer
 from stele.backend.devices import Device, Stream, current, find, is_device
 from stele.backend.newest import Newest
@@ -26,25 +27,22 @@ from stele.eager.backward import backward, settle
 from stele.eager.evaluate import EVALUATOR, evaluate, known
 from stele.eager.follow import replaying
 from stele.eager.handle import GRAD, STEPPING, STEPS, TRACING, owner
-from stele.eager.live import Live, leaf
+from stele.eager.hooks import added_up
+from stele.eager.live import cut, leaf
 from stele.eager.template import MOST, Recorded, Template, alike, template, token_of
-from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
-from stele.ir.door import P, R, leaving, public
+from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError
+from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal
-from stele.ir.origin import Where, here, inherit, lines
+from stele.ir.origin import Where, here, lines
 from stele.ir.sizes import Size
-from stele.ir.types import HOME, DType, Type, complex64, float32, holds, int64, uint64, unfit
-from stele.ir.types import dtype as type_named
+from stele.ir.types import HOME, DType, Type
 from stele.ops import contraction, diagonals, indexing, joining, linear, parts, selecting, shaping, statistics
-from stele.ops.arguments import FORMS, choice, flag
 from stele.ops.elementwise import binary, signs, unary
-from stele.ops.elementwise.unary import StopGradient
 from stele.ops.generate import quantity
 from stele.ops.linear import broadcast, cast, full, transfer
 
 PENDING_LIMIT = 1000
 KINDS = "buifc"  # of dtypes; an in-place result is not of a later one (NumPy's casting "same_kind")
-CUT = StopGradient()
 new = object.__new__
 COPIED = 1 << 12    # elements of a part of an array, up to which it is copied when it is asked for
 SMALL = 64      # elements of an array made while tracing, up to which it is written into the graph
@@ -65,7 +63,7 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
             if (seen := seen_before.get(key)) is not None:
                 return recorded(seen, operands, here())
             found = Operands(numbers)
-            y = found.cut(given().applied(found, args, kwargs))
+            y = found.cut(given().applied(found.value, args, kwargs))
             carries = found.differentiable and GRAD.get()
             if key is not None and (made := template(operands, y, carries)) is not None:
                 seen_before[key] = made
@@ -76,65 +74,6 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
 
     lifted.__wrapped__, lifted.__annotations__ = spoken.Said(f), {}     # type: ignore[attr-defined]
     return lifted
-
-
-class Arguments:
-    """What a function of values takes, and how it is called with what users give: checked, and named."""
-
-    def __init__(self, f: Callable[..., Any]) -> None:
-        self.f, parameters = f, spoken.own(f).parameters.values()
-        self.keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-        self.places = len(parameters) - len(self.keywords)
-        self.is_open = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        self.checks = {p.name: (FORMS[p.annotation], f"{p.name} of {f.__name__}") for p in parameters}
-        self.required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
-        self.in_order = list(self.checks.values())[:self.places]
-
-    def applied(self, found: Operands, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The function of these arguments."""
-        name, places, checks = self.f.__name__, self.places, self.checks
-        if not self.is_open and len(args) > places:
-            named = dict(zip(self.keywords, args[places:]))
-            if (most := places + len(self.keywords)) < len(args) or named.keys() & kwargs.keys():
-                raise too_many(name, most, args, kwargs)
-            args, kwargs = args[:places], kwargs | named
-        if kwargs.keys() - checks.keys():
-            kwargs = respelled(name, kwargs, checks)
-        if missing := [r for r in self.required[len(args):] if r not in kwargs]:
-            raise ArgumentError(f"{name} needs {' and '.join(missing)}",
-                                hint=f"It is {name}{spoken.signature(self.f)}.")
-        with inherit(here()):
-            forms = chain(self.in_order, repeat(self.in_order[-1]))
-            given = [form(found.value(a), what) for (form, what), a in zip(forms, args)]
-            return self.f(*given, **{k: checks[k][0](found.value(a), checks[k][1]) for k, a in kwargs.items()})
-
-
-def too_many(function: str, most: int, args: Sequence[Any], named: Collection[str]) -> ArgumentError:
-    """The error for arguments of which some stand in no place, or in one that a name has taken."""
-    return ArgumentError(f"{function} takes at most {most} argument{'s' * (most > 1)}, each once; got {len(args)}"
-                         + "".join(f" and {name}=" for name in named))
-
-
-def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Arguments under the names they have here, as PyTorch and NumPy spell them too; ArgumentError for other names."""
-    found = {name: a for name, a in given.items() if name in known}
-    for name in given.keys() - found.keys():
-        own = argument(name, known, found)
-        found[own or choice(name, f"an argument of {function}", known, ArgumentError)] = given[name]
-    return found
-
-
-def respelling(f: Callable[P, R]) -> Callable[P, R]:
-    """A function of tensors whose arguments also have the names that PyTorch and NumPy know them by."""
-    names = [*spoken.own(f).parameters]
-
-    @wraps(f)
-    def spelled(*args: P.args, **kwargs: P.kwargs) -> R:
-        given: Any = kwargs if kwargs.keys() <= {*names} else respelled(f.__name__, kwargs, names)
-        call: Any = f
-        return call(*args, **given)
-
-    return spelled
 
 
 def kind_of(args: Sequence[Any], kwargs: Mapping[str, Any], operands: list[Value]) -> tuple[Any, ...] | None:
@@ -290,20 +229,7 @@ def astype(x: Value, *, dtype: DType, copy: bool = True) -> Value:
     return cast(x, whole(x.dtype, dtype))
 
 
-def whole(own: DType, wanted: DType) -> DType:
-    """The dtype that is wanted of numbers of another; raises DTypeError where half of each would be lost."""
-    if own.is_complex and not wanted.is_complex and wanted.kind != "b":
-        raise DTypeError(f"{own} cannot become {wanted}: half of each number would be lost",
-                         hint=f"Write z.real, z.imag or st.abs(z), then .astype({wanted.name!r}).")
-    return wanted
-
-
-def cut(x: Value) -> Value:
-    """x as a value of its own, through which no gradient passes."""
-    return Live(CUT, (x,), x.type, x.where)
-
-
-class Tensor(Exchange):
+class Tensor(Hooking):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
     Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
@@ -402,34 +328,6 @@ class Tensor(Exchange):
 
     # Gradients
 
-    @public
-    def requires_grad_(self, on: bool = True) -> Tensor:
-        """Marks this tensor as one whose gradient `backward` accumulates, or no longer; returns it.
-
-        Raises DTypeError for other dtypes than floats.
-        """
-        on = flag(on, "requires_grad")
-        if on and not self.dtype.is_float:
-            raise DTypeError(f"only float tensors carry gradients, got {self.dtype}",
-                             hint="Write st.tensor([1.0, 2.0], requires_grad=True), or x.astype('float32') first.")
-        if self.home is not TRACING.get():
-            raise TraceError("requires_grad_ on a tensor from outside, inside of a compiled function",
-                             hint="Choose what carries gradients before the call.")
-        if on and owner(self.value) is not self:
-            self.value = cut(self.value)
-        self._requires_grad, self.leaf = on, on or self.leaf    # what is frozen stays a parameter
-        return self
-
-    @property
-    def requires_grad(self) -> bool:
-        """Whether `backward` passes through this tensor, or stops and accumulates at it; setting it makes it a leaf."""
-        return self._requires_grad
-
-    @requires_grad.setter
-    @public
-    def requires_grad(self, on: bool) -> None:
-        self.requires_grad_(on)
-
     def detach(self) -> Tensor:
         """The same numbers as a tensor that carries no gradient."""
         is_cut = not self.requires_grad and TRACING.get() is None
@@ -464,6 +362,8 @@ class Tensor(Exchange):
         for handle, g in pairs:
             handle.grad = Tensor(g)
         settle(value, [g for _, g in pairs], retain_graph)
+        for handle, _ in pairs:
+            added_up(handle)
 
     # Operators
 
@@ -668,42 +568,3 @@ def array_value(array: Array) -> Value:
         return found
     array = array_of(array)
     return known(array, "array") if tracing is None or array.size > SMALL else Constant(array)()
-
-
-def array_of(data: Any, dtype: Any = None) -> Array:
-    """A fresh C-ordered array of a dtype that Stele has."""
-    if isinstance(data, list | tuple):
-        data = nested(data)
-    elif not isinstance(data, np.ndarray | np.generic | bool | int | float | complex):
-        data = np.asarray(data)
-    own = isinstance(data, np.ndarray | np.generic)
-    array = np.asarray(data)
-    if dtype is not None and not own and array.dtype.kind == "f" and type_named(dtype) == uint64:
-        # what NumPy makes of numbers on both sides of 2**63
-        array = np.asarray(data, object)
-    huge = array.dtype == object and all(isinstance(n, int | float) for n in array.flat)    # beyond 64 bits
-    if array.dtype.kind in "OUSmMV" and array.dtype.name != "bfloat16" and not huge:
-        raise DTypeError(f"a tensor holds numbers, got {array.dtype} from {data!r:.60}")
-    if dtype is not None:
-        wanted = whole(type_named(array.dtype if array.dtype.kind == "c" else bool), type_named(dtype))
-    elif not own and array.dtype.kind in "uO":
-        wanted = int64
-    else:
-        wanted = type_named(array.dtype)
-        wanted = wanted if own or not wanted.is_float else complex64 if wanted.is_complex else float32
-    if array.size and (huge or (not own and wanted.kind in "ui")):
-        for number in array.flat if huge else (array.min(), array.max()):
-            if not holds(wanted, number):
-                raise unfit(number, wanted)
-    return wanted.array(array)
-
-
-def nested(data: Any) -> Any:
-    """Lists of numbers, arrays and tensors as one array; ragged lists are refused."""
-    parts = [nested(p) if isinstance(p, list | tuple) else np.asarray(p) if isinstance(p, Tensor) else p for p in data]
-    shapes = {() if isinstance(p, type) else np.shape(p) for p in parts}
-    if len(shapes) > 1:
-        raise ShapeError(f"the rows of a tensor need one shape, got {sorted(shapes)}")
-    if any(isinstance(p, np.ndarray | np.generic) for p in parts):
-        return np.stack([np.asarray(p) for p in parts])
-    return parts

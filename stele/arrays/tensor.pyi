@@ -4,23 +4,19 @@ import builtins
 from typing import Literal
 from typing import overload
 from stele.ops.sorting import TopK
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any
 import numpy as np
-from stele.arrays.exchange import Exchange
+from stele.arrays.hooking import Hooking
 from stele.backend.devices import Device
 from stele.eager.template import Template
-from stele.errors import ArgumentError
-from stele.ir.door import P, R
 from stele.ir.graph import Array, Value
 from stele.ir.origin import Where
 from stele.ir.types import DType
-from stele.ops.elementwise.unary import StopGradient
 
 PENDING_LIMIT: int
 KINDS: str
-CUT = StopGradient()
 new = object.__new__
 COPIED: int
 SMALL: int
@@ -29,17 +25,6 @@ def lift(f: Callable[..., Any], numbers: bool=False) -> Callable[..., Any]:
 
     With `numbers`, a symbolic size among the arguments is an operand: a number known when the program runs.
     """
-class Arguments:
-    """What a function of values takes, and how it is called with what users give: checked, and named."""
-    def __init__(self, f: Callable[..., Any]) -> None: ...
-    def applied(self, found: Operands, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The function of these arguments."""
-def too_many(function: str, most: int, args: Sequence[Any], named: Collection[str]) -> ArgumentError:
-    """The error for arguments of which some stand in no place, or in one that a name has taken."""
-def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Arguments under the names they have here, as PyTorch and NumPy spell them too; ArgumentError for other names."""
-def respelling(f: Callable[P, R]) -> Callable[P, R]:
-    """A function of tensors whose arguments also have the names that PyTorch and NumPy know them by."""
 def kind_of(args: Sequence[Any], kwargs: Mapping[str, Any], operands: list[Value]) -> tuple[Any, ...] | None:
     """What of the arguments a result depends on, besides the operands' numbers: the operands are noted. None where that
     cannot be said: where open sizes leave guards, and for arrays and objects of other kinds. The last part is 1 where a
@@ -83,11 +68,7 @@ def astype(x: Value, *, dtype: DType, copy: bool=True) -> Value:
     >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
     [255, 44, 0]
     """
-def whole(own: DType, wanted: DType) -> DType:
-    """The dtype that is wanted of numbers of another; raises DTypeError where half of each would be lost."""
-def cut(x: Value) -> Value:
-    """x as a value of its own, through which no gradient passes."""
-class Tensor(Exchange):
+class Tensor(Hooking):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
     Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
@@ -131,16 +112,6 @@ class Tensor(Exchange):
         Where a key names an element twice the last one stays.
         """
     def __getitem__(self, key: Index) -> Tensor: ...
-    def requires_grad_(self, on: builtins.bool=True) -> Tensor:
-        """Marks this tensor as one whose gradient `backward` accumulates, or no longer; returns it.
-
-        Raises DTypeError for other dtypes than floats.
-        """
-    @property
-    def requires_grad(self) -> builtins.bool:
-        """Whether `backward` passes through this tensor, or stops and accumulates at it; setting it makes it a leaf."""
-    @requires_grad.setter
-    def requires_grad(self, on: builtins.bool) -> None: ...
     def detach(self) -> Tensor:
         """The same numbers as a tensor that carries no gradient."""
     def backward(self, gradient: Any=None, retain_graph: builtins.bool=False) -> None:
@@ -1316,7 +1287,3 @@ def tensor(data: Any, dtype: DTypeLike | None=None, requires_grad: bool=False, d
     """
 def array_value(array: Array) -> Value:
     """The value of an array: its numbers now, or in a traced function an input where calls can find the array again."""
-def array_of(data: Any, dtype: Any=None) -> Array:
-    """A fresh C-ordered array of a dtype that Stele has."""
-def nested(data: Any) -> Any:
-    """Lists of numbers, arrays and tensors as one array; ragged lists are refused."""

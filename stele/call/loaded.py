@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from stele.arrays.tensor import Operands, Tensor, constant, cut
+from stele.arrays.tensor import Operands, Tensor, constant
 from stele.call.compiled import Compiled
 from stele.call.stored import FORMAT, PLAIN, written
 from stele.eager.handle import GRAD
-from stele.eager.live import is_symbolic, is_there
+from stele.eager.live import cut, is_symbolic, is_there
 from stele.errors import ArgumentError, DTypeError, ShapeError, SteleError
 from stele.ir.door import public
 from stele.ir.graph import Graph, substitute, walk

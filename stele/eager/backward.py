@@ -12,11 +12,13 @@ from stele.backend.newest import Newest
 from stele.eager.evaluate import evaluate, give, number_of, worked
 from stele.eager.follow import replaying
 from stele.eager.handle import TRACING, Handle, owner
+from stele.eager.hooks import LEAVES, of_leaf
 from stele.eager.live import Live, alive, forget, is_symbolic, is_there, result
 from stele.eager.replay import FREED, MOST, Seen, look
 from stele.errors import GraphError
 from stele.ir.graph import Op, Parameter, Value, walk
 from stele.ir.origin import asked_here
+from stele.ops.derived import Watched
 from stele.ops.elementwise.unary import StopGradient
 from stele.ops.linear import full
 from stele.transform.autodiff import gradients
@@ -50,7 +52,7 @@ def backward(value: Live, seed: Value | None, retain: bool) -> Found:
     if seed is not None or not replaying([value]) or TRACING.get() is not None:
         return searched(value, full(value.shape, 1, value.dtype) if seed is None else seed)
     with held():
-        while (seen := look([value], through=True)) is not None:
+        while (seen := look([value], through=True)) is not None and not watched(seen):
             before = [None if h._grad is None else h._grad._value for _, h in seen.ends]
             evaluate([*seen.first, *(g for g in before if g is not None)])
             if not any(map(is_there, seen.pending)):
@@ -66,8 +68,15 @@ def searched(value: Value, seed: Value) -> Found:
     """`backward` by the rules, as expressions."""
     refuse_freed([value])
     leaves = [h for v in walk([value]) if (h := owner(v)) is not None and h.leaf and h.requires_grad]
-    return [(h, alive(g if h.grad is None else h.grad.value + g))
-            for h, g in zip(leaves, gradients([value], [seed], [h.value for h in leaves])) if g is not None]
+    pulled = [(h, of_leaf(h, g)) for h, g in zip(leaves, gradients([value], [seed], [h.value for h in leaves]))
+              if g is not None]
+    return [(h, alive(g if h.grad is None else h.grad.value + g)) for h, g in pulled]
+
+
+def watched(seen: Seen) -> bool:
+    """Whether hooks are to see gradients of an expression."""
+    return any(isinstance(op, Watched) for op in seen.held) or (
+        bool(LEAVES.known) and any(LEAVES.of(h)[0] for _, h in seen.ends))
 
 
 def settle(value: Live, pulled: Sequence[Live], retain: bool) -> None:

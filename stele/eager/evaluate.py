@@ -15,11 +15,12 @@ from stele.backend.newest import Newest
 from stele.eager.flat import flattened, opened
 from stele.eager.follow import FOLLOWER, making
 from stele.eager.handle import TRACING, owner, refuse_symbolic
+from stele.eager.hooks import SEEING
 from stele.eager.live import Live, forget, is_open, is_pending, is_symbolic, is_there, leaf
 from stele.eager.replay import EVALUATIONS, Evaluation, Seen, look, recognise, recognised
 from stele.errors import OutOfMemory
 from stele.ir.graph import Literal, Parameter, Value, closed, parameter, walk
-from stele.ir.origin import here, lines
+from stele.ir.origin import here, lines, setting
 from stele.ir.sizes import at
 from stele.ir.stages import show
 from stele.ir.types import TupleType, Type, bfloat16, dtype, float16
@@ -342,7 +343,8 @@ def residuals(targets: Sequence[Live], order: Sequence[Value]) -> list[Live]:
     inside = set(order)
     wrt = [v for v in order if (is_there(v) and v.args) or ((h := owner(v)) is not None and h.leaf and h.requires_grad)]
     seeds = [parameter("g", v.type) for v in targets]
-    found = [g for g in gradients(targets, seeds, wrt) if g is not None]
+    with setting(SEEING, False):
+        found = [g for g in gradients(targets, seeds, wrt) if g is not None]
     needed = walk(found, stop=inside.__contains__)
     return [v for v in needed if v in inside and is_pending(v) and not is_cheap(v)]
 

@@ -36,6 +36,9 @@ class Tracing(Protocol):
         """The device that `st.device` says outside."""
         return None
 
+    def hooked(self) -> None:
+        """The hooks of a leaf are asked for: what they do is part of what is traced."""
+
     def read_grad(self, handle: Handle) -> Any:
         """The gradient of a handle from outside, inside."""
 

@@ -6,6 +6,9 @@ from typing import Any, TypeGuard
 from stele.ir.graph import Op, Parameter, Value
 from stele.ir.origin import Where, here
 from stele.ir.types import Type
+from stele.ops.elementwise.unary import StopGradient
+
+CUT = StopGradient()
 
 
 class Live(Value):
@@ -34,6 +37,11 @@ Live.kind = Live
 def alive(v: Value) -> Live:
     """A value as one that a tensor may stand for."""
     return v if isinstance(v, Live) else Live(v.op, v.args, v.type, v.where)
+
+
+def cut(x: Value) -> Live:
+    """x as a value of its own, through which no gradient passes."""
+    return Live(CUT, (x,), x.type, x.where)
 
 
 def symbol(label: str, type: Type) -> Live:

@@ -76,6 +76,10 @@ class Body(Tracing):
     def place(self) -> str | None:
         return current() if self.outer is None else self.outer.place()
 
+    def hooked(self) -> None:
+        if self.outer is not None:
+            self.outer.hooked()
+
     def write(self, handle: Handle, value: Live) -> None:
         before = self.before(handle)
         if value.dtype != before.dtype or value.shape != before.shape:

@@ -10,6 +10,7 @@ import numpy as np
 from stele.arrays.tensor import Tensor, constant
 from stele.eager.backward import refuse_freed
 from stele.eager.handle import TRACING, enable_grad, owner
+from stele.eager.hooks import of_leaf
 from stele.eager.live import is_symbolic
 from stele.errors import DTypeError, GraphError, ShapeError
 from stele.ir.door import public
@@ -104,13 +105,18 @@ def gradients(loss: Tensor, wrt: Any) -> Any:
                              "no history once its numbers are there",
                              hint="Make it with requires_grad=True before the loss is computed, or use st.grad.")
     refuse_freed([loss.value])
-    found = autodiff.gradients([loss.value], [seed], [x.value for x in leaves])
+    found = left(leaves, autodiff.gradients([loss.value], [seed], [x.value for x in leaves]))
     for k, (x, g) in enumerate(zip(leaves, found)):
         if g is None:
             raise GraphError(f"the loss does not depend on tensor {k} of wrt, {x.value.type} "
                              f"(made at {', '.join(lines(x.value.where))})",
                              hint="Compute the loss from it, with requires_grad=True, before you look at the loss.")
     return tree.unflatten(spec, (Tensor(g, loss.requires_grad) for g in found if g is not None))
+
+
+def left(x: Sequence[Tensor], found: Sequence[Value | None]) -> list[Value | None]:
+    """The gradients of tensors, those of leaves as their hooks leave them."""
+    return [of_leaf(a, g) if g is not None and a.leaf else g for a, g in zip(x, found)]
 
 
 @overload
@@ -144,7 +150,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_
             y = f(*new, **kwargs)
         loss, *more = y if has_aux else (y,)
         leaves, spec = tree.flatten(wrt)
-        found = autodiff.gradients([loss.value], [seed_of(loss)], [x.value for x in leaves])
+        found = left(leaves, autodiff.gradients([loss.value], [seed_of(loss)], [x.value for x in leaves]))
         open_ended = loss.requires_grad and carries_on(args, loss)
         parts = tree.unflatten(spec, [Tensor(zeros_like(x.value) if g is None else g, open_ended)
                                       for x, g in zip(leaves, found)])

@@ -200,8 +200,7 @@ MODULES: Table = {      # of modules
     "set_weights": "model.load_state_dict(state)", "save_weights": "model.save(path)",
     "load_weights": "model.load(path)", "count_params": "sum(p.size for p in model.parameters())",
     "cuda": "nothing: programs run on the CPU", "cpu": "model.to('cpu')", "share_memory": "nothing: threads share it",
-    **dict.fromkeys(("register_full_backward_hook", "register_full_backward_pre_hook", "register_backward_hook"),
-                    "p.grad behind backward(), st.vjp of the layer, or callbacks=[train.GradientStatistics()]"),
+    "register_backward_hook": "model.register_full_backward_hook(hook)",
     **dict.fromkeys(STATE_HOOKS, "a state_dict or load_state_dict of your class, which calls that of super()"),
     **dict.fromkeys(("get_extra_state", "set_extra_state"),
                     "model.register_buffer(name, numbers): buffers are in the state"),
@@ -323,7 +322,7 @@ FUNCTIONAL: Table = {
 }
 OPTIMIZERS: Table = {
     "Momentum": "optim.SGD(parameters, lr, momentum=0.9)", "sgd": "optim.SGD", "adam": "optim.Adam",
-    "lr_scheduler": "optim itself, such as optim.CosineAnnealingLR(optimizer, T_max)", "StepDecay": "optim.StepLR",
+    "StepDecay": "optim.StepLR",
     "ExponentialDecay": "optim.ExponentialLR", "clip_grad_norm_": "optim.clip_grad_norm",
     "clip_grad_value_": "optim.clip_grad_value", "swa_utils": "optim.SWA(model.parameters())",
     "AveragedModel": "optim.SWA(model.parameters())", "GradScaler": "optim.LossScaler()",

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from stele.arrays.tensor import Tensor, constant
 from stele.errors import IndexOutOfRange, UnknownName, nearest
@@ -47,7 +48,35 @@ def a_parameter(x: Any, holder: str) -> Any:
     return x if is_parameter(x) else Parameter(x)
 
 
-class Listed(Module):
+class Holding(Module):
+    """What holds parts, whose names are attributes as well; what else it is given belongs to it, as to any module."""
+
+    own: ClassVar[tuple[str, ...]] = ("layers", "called", "parts")
+
+    def named(self) -> dict[str, Any]:
+        """The parts by name."""
+        raise NotImplementedError
+
+    def put(self, name: str, part: Any) -> None:
+        """Another part, in the place of the one of this name."""
+        raise NotImplementedError
+
+    def held(self) -> dict[str, Any]:
+        return self.named() | {name: x for name, x in vars(self).items() if name not in self.own}
+
+    def __setattr__(self, name: str, x: Any) -> None:
+        if isinstance(x, Module):
+            self.put(name, x)
+        else:
+            super().__setattr__(name, x)
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any:
+            parts = self.named()
+            return parts[name] if name in parts else super().__getattr__(name)
+
+
+class Listed(Holding):
     """What holds its parts in a row, under their numbers, and is used as a list of them."""
 
     layers: tuple[Any, ...] = ()
@@ -72,8 +101,15 @@ class Listed(Module):
             self.called = tuple(names)
         self.layers = tuple(parts)
 
-    def held(self) -> dict[str, Any]:
+    def named(self) -> dict[str, Any]:
         return dict(zip(self.names(), self.layers, strict=True))
+
+    def put(self, name: str, part: Any) -> None:
+        names = self.names()
+        if name in names:
+            self[names.index(name)] = part
+        else:
+            self.layers, self.called = (*self.layers, self.checked(part)), (*names, name)
 
     def like(self, parts: dict[str, Any]) -> Any:
         """A container of this kind of other parts."""
@@ -140,8 +176,9 @@ class Listed(Module):
 class Sequential(Listed):
     """The modules `layers` one after the other: each takes what the one before returns.
 
-    They are named by their numbers, or by the names of one dict of modules. It is a list of its layers, too: len,
-    model[k], model[1:], model.append(layer). Shapes and dtypes are those of the layers. Raises ArgumentError for what
+    They are named by their numbers, or by the names of one dict of modules: `model.fc` is the layer "fc", and assigning
+    a module to `model.head` adds a layer. It is a list of its layers, too: len, model[k], model[1:],
+    model.append(layer). Shapes and dtypes are those of the layers. Raises ArgumentError for what
     is no module.
 
     >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
@@ -207,17 +244,20 @@ class ParameterList(Listed):
         return a_parameter(x, "ParameterList")
 
 
-class Keyed(Module):
+class Keyed(Holding):
     """What holds its parts under names, and is used as a dict of them."""
 
-    parts: dict[str, Any]
+    parts: Mapping[str, Any] = MappingProxyType({})
 
     def checked(self, x: Any) -> Any:
         """A part, as it is held."""
         return a_module(x, type(self).__name__)
 
-    def held(self) -> dict[str, Any]:
-        return self.parts
+    def named(self) -> dict[str, Any]:
+        return {**self.parts}
+
+    def put(self, name: str, part: Any) -> None:
+        self[name] = part
 
     def __len__(self) -> int:
         return len(self.parts)

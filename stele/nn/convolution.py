@@ -10,7 +10,7 @@ from stele.interop.keywords import speaks
 from stele.nn import functional, init
 from stele.nn.module import Module
 from stele.nn.takes import images
-from stele.ops.arguments import choice, each, flag, padding, positive
+from stele.ops.arguments import choice, each, flag, is_series, padding, positive
 
 Each = int | tuple[int, ...]
 MODES = ("zeros", "reflect", "replicate", "circular")
@@ -109,11 +109,26 @@ class ConvolutionTranspose(Kernels):
                               hint="Its padding is what is cut off the result, so nothing else could stand there.")
         self.padding_mode = padding_mode
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, output_size: tuple[int, ...] | None = None) -> Tensor:
         conv: Any = (functional.conv_transpose1d, functional.conv_transpose2d, functional.conv_transpose3d)[
             len(self.axes) - 1]
-        return conv(images(self, x, self.in_channels, self.axes), self.weight, self.bias, self.stride, self.padding,
-                    self.output_padding, self.groups, self.dilation)
+        x = images(self, x, self.in_channels, self.axes)
+        more = self.output_padding if output_size is None else self.needed(x, output_size)
+        return conv(x, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
+
+    def needed(self, x: Tensor, wanted: tuple[int, ...]) -> tuple[int, ...]:
+        """The output_padding with which the result has these last sizes; raises ShapeError where there is none."""
+        k = len(self.axes)
+        sizes = each(wanted[-k:] if is_series(wanted) and len(wanted) == x.ndim else wanted,
+                     f"output_size of {type(self).__name__}", 1, k)
+        sides = [(n, n) if isinstance(n, int) else n for n in self.padding]
+        least = [(n - 1) * s + d * (kernel - 1) + 1 - sum(around) for n, s, d, kernel, around in zip(
+            x.shape[-k:], self.stride, self.dilation, self.kernel_size, sides * k if len(sides) == 1 else sides)]
+        if not all(low <= n < low + max(s, d) for low, n, s, d in zip(least, sizes, self.stride, self.dilation)):
+            most = [low + s - 1 for low, s in zip(least, self.stride)]
+            raise ShapeError(f"{type(self).__name__} makes sizes from {least} to {most} of {x.shape}, got "
+                             f"output_size={wanted}")
+        return tuple(n - low for n, low in zip(sizes, least))
 
 
 class Conv1d(Convolution):
@@ -184,13 +199,16 @@ class ConvTranspose2d(ConvolutionTranspose):
     (N, in_channels, H, W) becomes (N, out_channels, OH, OW); one image (in_channels, H, W) is taken too. `weight` is
     (`in_channels`, `out_channels`/groups, *`kernel_size`) and `bias` (out_channels,) unless bias=False; both uniform
     within 1 / sqrt(out_channels/groups * KH * KW), PyTorch's default. `stride`, `padding`, `output_padding`, `groups`
-    and `dilation` are those of `st.conv_transpose2d`. A `padding_mode` is "zeros", nothing else. Raises ShapeError
+    and `dilation` are those of `st.conv_transpose2d`; layer(x, output_size) says instead which of the sizes that a
+    stride allows the result has. A `padding_mode` is "zeros", nothing else. Raises ShapeError
     where groups do not divide the channels, and for an input of other channels, OptionError for another padding_mode.
     In the dtype of x and the weights, where they meet.
 
     >>> layer = nn.ConvTranspose2d(8, 3, 4, stride=2, padding=1)
     >>> layer(st.zeros((1, 8, 16, 16))).shape, layer.weight.shape
     ((1, 3, 32, 32), (8, 3, 4, 4))
+    >>> layer(st.zeros((1, 8, 16, 16)), output_size=(33, 32)).shape
+    (1, 3, 33, 32)
     """
 
 

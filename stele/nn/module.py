@@ -271,6 +271,33 @@ class Module:
         self._hooks = self._hooks or Hooks()
         return self._hooks.add(self._hooks.after, hook, prepend, with_kwargs)
 
+    @speaks
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Hook:
+        """Has hook(module, grad_output) see the gradients of what each call gave, a tuple, before its own are taken.
+
+        A tuple that it returns, if any, stands for them. The rest is as in `register_full_backward_hook`.
+        """
+        self._hooks = self._hooks or Hooks()
+        return self._hooks.add(self._hooks.given, hook, prepend)
+
+    @speaks
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Hook:
+        """Has hook(module, grad_input, grad_output) see the gradients of what each call took and gave, whenever they
+        are taken: two tuples, with zeros where nothing comes and None for what carries no gradients.
+
+        What it returns, if not None, stands for grad_input: a tuple, or the one tensor. With `prepend` it runs before
+        earlier ones. Only arguments given by place count. Where none of them carries gradients it runs once those of
+        the results are there. Hooks are traced with a compiled function, as `forward` is. What this returns has a
+        `remove`, which holds for later calls of the module.
+
+        >>> layer = nn.Linear(2, 1)
+        >>> hook = layer.register_full_backward_hook(lambda module, taken, given: print(given[0].tolist()))
+        >>> layer(st.ones(1, 2)).sum().backward()
+        [[1.0]]
+        """
+        self._hooks = self._hooks or Hooks()
+        return self._hooks.add(self._hooks.taken, hook, prepend)
+
     @public
     def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Calls `fn` on every module below and then on this one, which it returns."""
@@ -394,7 +421,7 @@ def hold(model: Module, name: Any, x: Any) -> None:
     """Sets an attribute, whose name is a part of paths and nothing else's."""
     if not isinstance(name, str) or not name or "." in name:
         refuse("the name of what a module holds", "a word without dots", name)
-    if name not in vars(model) and hasattr(model, name):
+    if name not in model.held() and hasattr(model, name):
         refuse("the name of what a module holds", f"another one, as every {type(model).__name__} has", name)
     setattr(model, name, x)
 

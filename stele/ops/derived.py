@@ -11,7 +11,7 @@ from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, float32
 from stele.ops.control import fits
 from stele.ops.elementwise.unary import square
-from stele.ops.linear import Sum, zeros_like
+from stele.ops.linear import Sum, along, zeros_like
 
 Batch = Callable[[Graph, Sequence[bool], Dim], Graph]
 
@@ -136,4 +136,33 @@ class Written(Aside):
         return hash(Written)
 
 
-ALL = (Derived,)
+class Watched(Derived):
+    """Its operands as they are; their cotangents are what the rule makes of those of its results."""
+
+    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return tuple(self.rule.seen([zeros_like(a) if gk is None else gk for a, gk in zip(x, g)], x))
+
+    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Any:
+        return tuple(dx)
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        places = [along(a, n) for a in x]
+        inner = tuple(parameter(f"x{k}", a.type) for k, a in enumerate(places))
+        done = Watched(Graph(inner, inner), self.rule, self.own)(*places)
+        return tuple(Item(k)(done) for k in range(len(inner)))
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        inner = tuple(parameter(name, Type(float32, (3,))) for name in "xy")
+        return (cls(Graph(inner, inner), Unmoved(), 2), (Type(float32, (3,)), Type(float32, (3,)))),
+
+
+class Unmoved(Aside):
+    """What leaves cotangents as they are."""
+
+    def seen(self, g: Sequence[Value], x: Sequence[Value]) -> Sequence[Value]:
+        """The cotangents."""
+        return g
+
+
+ALL = (Derived, Watched)

@@ -22,9 +22,7 @@ from stele.optim.averaging import EMA, SWA, Lookahead
 from stele.optim.clipping import clip_grad_norm, clip_grad_value
 from stele.optim.descent import ASGD, LARS, SGD, Lion, Muon, Rprop
 from stele.optim.lbfgs import LBFGS
-from stele.optim.optimizer import Group, Optimizer, grouped
-from stele.optim.scaling import LossScaler
-from stele.optim.schedules import (
+from stele.optim.lr_scheduler import (
     ChainedScheduler,
     ConstantLR,
     CosineAnnealingLR,
@@ -45,6 +43,8 @@ from stele.optim.schedules import (
     SequentialLR,
     StepLR,
 )
+from stele.optim.optimizer import Group, Optimizer, grouped
+from stele.optim.scaling import LossScaler
 
 __all__ = ["ASGD", "EMA", "LAMB", "LARS", "LBFGS", "SGD", "SWA", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW",
            "Adamax", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",

@@ -17,6 +17,7 @@ import numpy as np
 
 from stele.arrays.spoken import Said
 from stele.eager.handle import Handle
+from stele.eager.hooks import LEAVES
 from stele.ir.types import DType
 from stele.tracing.names import Names, names_of
 
@@ -27,7 +28,7 @@ PACKAGES = ("site-packages", "dist-packages")   # of other environments too
 LONG = 256          # containers of numbers longer than this are held to their identity and length only
 NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
 INSIDE = ("stele.nn", "stele.optim", "stele.metrics", "stele.train", "stele.interop.onnx", "stele.arrays.streams",
-          "stele.arrays.generator")
+          "stele.arrays.generator", "stele.eager.hooks")
 
 
 class Opaque:
@@ -175,6 +176,8 @@ class State:
         """Notes what a slot holds, and queues what that holds in turn."""
         if isinstance(x, Handle):
             self.tensors.setdefault(id(x), []).extend([slot] if slot else [])
+            if LEAVES.known:
+                self.queue += [(None, hook.f, path) for hooks in LEAVES.of(x) for hook in hooks]
         elif isinstance(x, SCALARS):
             self.numbers.extend([(slot, x)] if slot else [])
         elif isinstance(x, np.ndarray):

@@ -18,6 +18,7 @@ from stele.backend.devices import current
 from stele.backend.locks import held
 from stele.eager.follow import FOLLOWER, Follower
 from stele.eager.handle import Handle, Tracing, leaked, tracing_into
+from stele.eager.hooks import LEAVES
 from stele.eager.live import Live, is_there, symbol
 from stele.errors import TraceError
 from stele.ir.graph import Array, Graph, Parameter, Value, closed, label_of, walk
@@ -50,6 +51,7 @@ class Trace(Tracing):
         self.seen: dict[int, Seen] = {}
         self.arrays: dict[int, tuple[Slot, Live]] = {}
         self.placed = False     # whether an array was made where `st.device` says
+        self.asks_hooks = False     # whether a gradient of a leaf was taken, which its hooks may change
 
     def of(self, handle: Handle) -> Seen:
         """What is noted of a handle from outside."""
@@ -86,6 +88,9 @@ class Trace(Tracing):
     def place(self) -> str | None:
         self.placed = True
         return current()
+
+    def hooked(self) -> None:
+        self.asks_hooks = True
 
     def read_grad(self, handle: Handle) -> Any:
         seen = self.of(handle)
@@ -177,6 +182,9 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             refuse_draws(before, draws(state))
             if scope.placed:
                 state.numbers.append((Slot(Places(), "device", "st.device"), current()))
+            if scope.asks_hooks:
+                state.numbers.append((Slot(vars(LEAVES), "changes", "how often hooks of tensors changed"),
+                                      LEAVES.changes))
             made = Collector(scope, state, arrays, leaves).collect(y, sizes.guards)
     finally:
         for record in state.records:

@@ -160,6 +160,14 @@ DRAWS = (
 SQUARED = st.custom_gradient(lambda x: (x * x, lambda g: g * x * 2))
 
 
+def seen(x: st.Tensor) -> st.Tensor:
+    """The square of x, whose gradient a hook sees, and leaves as it is."""
+    y = x * x
+    if y.requires_grad:
+        y.register_hook(lambda g: g * 1)
+    return y
+
+
 def rows(g: Growth, x: str) -> Made:
     """A seed, and as many places as x has rows."""
     g.need(len(g.shape(x)) > 0)
@@ -188,6 +196,7 @@ def settled(x: Array) -> Array:
 
 HIGHER = (
     Kind("squared_by_hand", lambda x: SQUARED(x), lambda x: x * x, alone, "f", noise="rounded", weight=0.5),
+    Kind("seen", seen, lambda x: x * x, alone, "f", noise="rounded", weight=0.5),
     Kind("fixed_point", lambda x: st.fixed_point(lambda y: st.tanh(y) / 4 + x, x, tol=0, max_steps=40), settled, alone,
          "f", noise="coarse", weight=0.3),
     Kind("drawn_apart", lambda x, seed, dtype: by_row(started(seed), x).astype(dtype), drawn_apart, rows, "biuf",

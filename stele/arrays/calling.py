@@ -1,0 +1,74 @@
+"""How functions of values are called with what users give: by place, by name, by the names that others know."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import wraps
+from itertools import chain, repeat
+from typing import Any
+
+from stele.arrays import spoken
+from stele.arrays.spellings import argument
+from stele.errors import ArgumentError
+from stele.ir.door import P, R
+from stele.ir.origin import here, inherit
+from stele.ops.arguments import FORMS, choice
+
+
+class Arguments:
+    """What a function of values takes, and how it is called with what users give: checked, and named."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self.f, parameters = f, spoken.own(f).parameters.values()
+        self.keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+        self.places = len(parameters) - len(self.keywords)
+        self.is_open = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        self.checks = {p.name: (FORMS[p.annotation], f"{p.name} of {f.__name__}") for p in parameters}
+        self.required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+        self.in_order = list(self.checks.values())[:self.places]
+
+    def applied(self, value: Callable[[Any], Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The function of these arguments."""
+        name, places, checks = self.f.__name__, self.places, self.checks
+        if not self.is_open and len(args) > places:
+            named = dict(zip(self.keywords, args[places:]))
+            if (most := places + len(self.keywords)) < len(args) or named.keys() & kwargs.keys():
+                raise too_many(name, most, args, kwargs)
+            args, kwargs = args[:places], kwargs | named
+        if kwargs.keys() - checks.keys():
+            kwargs = respelled(name, kwargs, checks)
+        if missing := [r for r in self.required[len(args):] if r not in kwargs]:
+            raise ArgumentError(f"{name} needs {' and '.join(missing)}",
+                                hint=f"It is {name}{spoken.signature(self.f)}.")
+        with inherit(here()):
+            forms = chain(self.in_order, repeat(self.in_order[-1]))
+            given = [form(value(a), what) for (form, what), a in zip(forms, args)]
+            return self.f(*given, **{k: checks[k][0](value(a), checks[k][1]) for k, a in kwargs.items()})
+
+
+def too_many(function: str, most: int, args: Sequence[Any], named: Collection[str]) -> ArgumentError:
+    """The error for arguments of which some stand in no place, or in one that a name has taken."""
+    return ArgumentError(f"{function} takes at most {most} argument{'s' * (most > 1)}, each once; got {len(args)}"
+                         + "".join(f" and {name}=" for name in named))
+
+
+def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Arguments under the names they have here, as PyTorch and NumPy spell them too; ArgumentError for other names."""
+    found = {name: a for name, a in given.items() if name in known}
+    for name in given.keys() - found.keys():
+        own = argument(name, known, found)
+        found[own or choice(name, f"an argument of {function}", known, ArgumentError)] = given[name]
+    return found
+
+
+def respelling(f: Callable[P, R]) -> Callable[P, R]:
+    """A function of tensors whose arguments also have the names that PyTorch and NumPy know them by."""
+    names = [*spoken.own(f).parameters]
+
+    @wraps(f)
+    def spelled(*args: P.args, **kwargs: P.kwargs) -> R:
+        given: Any = kwargs if kwargs.keys() <= {*names} else respelled(f.__name__, kwargs, names)
+        call: Any = f
+        return call(*args, **given)
+
+    return spelled

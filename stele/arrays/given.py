@@ -1,0 +1,60 @@
+"""Arrays of a dtype that Stele has, of what users give: numbers, lists, arrays of others."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stele.eager.handle import Handle
+from stele.errors import DTypeError, ShapeError
+from stele.ir.graph import Array
+from stele.ir.types import DType, complex64, float32, holds, int64, uint64, unfit
+from stele.ir.types import dtype as type_named
+
+
+def array_of(data: Any, dtype: Any = None) -> Array:
+    """A fresh C-ordered array of a dtype that Stele has."""
+    if isinstance(data, list | tuple):
+        data = nested(data)
+    elif not isinstance(data, np.ndarray | np.generic | bool | int | float | complex):
+        data = np.asarray(data)
+    own = isinstance(data, np.ndarray | np.generic)
+    array = np.asarray(data)
+    if dtype is not None and not own and array.dtype.kind == "f" and type_named(dtype) == uint64:
+        # what NumPy makes of numbers on both sides of 2**63
+        array = np.asarray(data, object)
+    huge = array.dtype == object and all(isinstance(n, int | float) for n in array.flat)    # beyond 64 bits
+    if array.dtype.kind in "OUSmMV" and array.dtype.name != "bfloat16" and not huge:
+        raise DTypeError(f"a tensor holds numbers, got {array.dtype} from {data!r:.60}")
+    if dtype is not None:
+        wanted = whole(type_named(array.dtype if array.dtype.kind == "c" else bool), type_named(dtype))
+    elif not own and array.dtype.kind in "uO":
+        wanted = int64
+    else:
+        wanted = type_named(array.dtype)
+        wanted = wanted if own or not wanted.is_float else complex64 if wanted.is_complex else float32
+    if array.size and (huge or (not own and wanted.kind in "ui")):
+        for number in array.flat if huge else (array.min(), array.max()):
+            if not holds(wanted, number):
+                raise unfit(number, wanted)
+    return wanted.array(array)
+
+
+def nested(data: Any) -> Any:
+    """Lists of numbers, arrays and tensors as one array; ragged lists are refused."""
+    parts = [nested(p) if isinstance(p, list | tuple) else np.asarray(p) if isinstance(p, Handle) else p for p in data]
+    shapes = {() if isinstance(p, type) else np.shape(p) for p in parts}
+    if len(shapes) > 1:
+        raise ShapeError(f"the rows of a tensor need one shape, got {sorted(shapes)}")
+    if any(isinstance(p, np.ndarray | np.generic) for p in parts):
+        return np.stack([np.asarray(p) for p in parts])
+    return parts
+
+
+def whole(own: DType, wanted: DType) -> DType:
+    """The dtype that is wanted of numbers of another; raises DTypeError where half of each would be lost."""
+    if own.is_complex and not wanted.is_complex and wanted.kind != "b":
+        raise DTypeError(f"{own} cannot become {wanted}: half of each number would be lost",
+                         hint=f"Write z.real, z.imag or st.abs(z), then .astype({wanted.name!r}).")
+    return wanted
