@@ -273,19 +273,18 @@ class Module:
 
     @speaks
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Hook:
-        """Has hook(module, grad_output) see the gradients of what each call gave, a tuple, before its own are taken.
+        """Has hook(module, grad_output) see the gradients of what each call gave, before those of its arguments.
 
-        A tuple that it returns, if any, stands for them. The rest is as in `register_full_backward_hook`.
+        They are a tuple. One that it returns, if any, stands for them. The rest is as in `register_full_backward_hook`.
         """
         self._hooks = self._hooks or Hooks()
         return self._hooks.add(self._hooks.given, hook, prepend)
 
     @speaks
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Hook:
-        """Has hook(module, grad_input, grad_output) see the gradients of what each call took and gave, whenever they
-        are taken: two tuples, with zeros where nothing comes and None for what carries no gradients.
+        """Has hook(module, grad_input, grad_output) see the gradients of what each call took and gave.
 
-        What it returns, if not None, stands for grad_input: a tuple, or the one tensor. With `prepend` it runs before
+        They are two tuples, with zeros where nothing comes and None for what carries no gradients. What it returns, if not None, stands for grad_input: a tuple, or the one tensor. With `prepend` it runs before
         earlier ones. Only arguments given by place count. Where none of them carries gradients it runs once those of
         the results are there. Hooks are traced with a compiled function, as `forward` is. What this returns has a
         `remove`, which holds for later calls of the module.
