@@ -3,6 +3,8 @@
 # pyright: reportUnknownLambdaType=false
 from __future__ import annotations
 
+import doctest
+import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,6 +18,8 @@ from cases import CASES, Case
 import stele as st
 from stele import nn
 from stele.backend.reference import run
+from stele.cli import COMMANDS
+from stele.commands.arguments import run as answer
 from stele.errors import GraphError
 from stele.ops import factors, lapack
 from stele.tracing import tree
@@ -67,30 +71,31 @@ def in_runtime(made: Any, given: dict[str, Any]) -> Any:
 
 
 RUNNERS: list[Callable[[Any, dict[str, Any]], Any]] = [
-    in_reference, imported, *([in_runtime] if find_spec("onnxruntime") else [])]
-LONG = 150      # nodes from which on a model is not read back here: `imported` is the slowest of all
+    in_reference, *([in_runtime] if find_spec("onnxruntime") else [])]
+LONG, EVERY = 150, 4    # of models read back: nodes from which on they are not, as that takes long, and how many are
 
 
-def agree(made: Any, given: dict[str, Any], want: Sequence[Any], tol: float = 1e-5) -> None:
+def agree(made: Any, given: dict[str, Any], want: Sequence[Any], read_back: bool = True, tol: float = 1e-5) -> None:
     """Asserts that all who run a model give these outputs."""
-    halves = any("bfloat16" in str(x.dtype) for x in want)
-    for runner in RUNNERS:
-        if (runner is imported and len(made.graph.node) > LONG) or (runner is in_runtime and halves):
-            continue        # Python has no arrays of bfloat16 for ONNX Runtime
+    halves = any("bfloat16" in str(x.dtype) for x in want)      # of which Python has no arrays for ONNX Runtime
+    for runner in (*RUNNERS, *([imported] if read_back and len(made.graph.node) < LONG else [])):
+        if runner is in_runtime and halves:
+            continue
         for got, right in zip(runner(made, given), want, strict=True):
             assert (got.dtype, got.shape) == (right.dtype, right.shape), runner.__name__
             np.testing.assert_allclose(got.astype("f8"), right.astype("f8"), tol, tol, err_msg=runner.__name__)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("number", "case"), [pytest.param(k, *p.values, id=p.id) for k, p in enumerate(CASES)])
 @pytest.mark.filterwarnings("ignore")
-def test_every_op(case: Case) -> None:
+def test_every_op(number: int, case: Case) -> None:
     graph = case.graph()
     if case.op.name in NONE:
         with pytest.raises(GraphError, match=case.op.name):
             model_of(graph)
         return
-    agree(model_of(graph), feed(case), [paired(np.asarray(y)) for y in run(graph, case.operands)])
+    want = [paired(np.asarray(y)) for y in run(graph, case.operands)]
+    agree(model_of(graph), feed(case), want, read_back=number % EVERY == 0)
 
 
 def models() -> dict[str, tuple[Any, list[Any], dict[str, Any], list[Any]]]:
@@ -198,3 +203,53 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
     with pytest.raises(GraphError, match=r"2 ops have no form in ONNX: Eigvals at .*test_onnx_out.py:\d+.*; Eig at"):
         so.export(several, [st.eye(3)], path)
     assert not path.exists()
+
+
+def command(capsys: pytest.CaptureFixture[str], *words: Any) -> tuple[int, str]:
+    """The exit code of `stele onnx`, and what it said."""
+    code = answer(["onnx", *map(str, words)], COMMANDS)
+    out, err = capsys.readouterr()
+    return code, out + err
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, x = tmp_path / "model.onnx", tmp_path / "x.npy"
+    model = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
+    so.export(model, [st.ones(4, 3)], path, dims={"x": {0: "batch"}})
+    np.save(x, np.ones((5, 3), "f4"))
+    code, said = command(capsys, "info", path)
+    assert code == 0 and "input        float32 x: [batch, 3]" in said and "weights      2, 8 numbers, 32 bytes" in said
+    assert "MatMul 1" in said and "ai.onnx 21" in said
+    code, said = command(capsys, "run", path, "--input", f"x={x}", "--out", tmp_path / "y.npz", "--threads", 1)
+    assert code == 0 and "output       y: float32 [5, 2]" in said and "ms at first" in said
+    np.testing.assert_allclose(np.load(tmp_path / "y.npz")["y"], model(st.ones(5, 3)).numpy(), rtol=1e-6)
+    code, said = command(capsys, "check", path, "--dim", "batch=7")
+    assert code == 0 and "well-formed" in said and "equal        y: float32 [7, 2]" in said
+
+
+def test_the_command_where_something_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, text = tmp_path / "model.onnx", tmp_path / "x.npy"
+    so.export(nn.Linear(3, 2), [st.ones(4, 3)], path)
+    text.write_text("no array")
+    for words, part in [(["info"], "needs FILE"), (["look", path], "info or run or check"),
+                        (["info", tmp_path / "none"], "nothing at"), (["run", path, "--dim", "x"], "NAME=N"),
+                        (["run", path, "--input", "x"], "NAME=FILE.npy"),
+                        (["run", path, "--input", f"x={text}"], "holds no array"),
+                        (["run", path, "--input", f"z={text}"], "has no input 'z'"), (["info", text], "no ONNX model")]:
+        code, said = command(capsys, *words)
+        assert code == 2 and part in said and said.startswith("error: ") and said.count("\n") == 1, said
+    made = onnx.load(path)
+    made.graph.output[0].type.tensor_type.shape.dim[0].dim_value = 9
+    onnx.save(made, path)
+    code, said = command(capsys, "check", path)
+    assert code == 1 and said.startswith("malformed")
+
+
+def test_the_page_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).resolve().parents[1] / "docs" / "onnx.md"
+    text = re.sub(r"^```.*$", "", page.read_text(), flags=re.M)
+    said: list[str] = []
+    test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
+    assert test.examples and not said, "".join(said)

@@ -20,6 +20,7 @@ from stele.commands.options import (
     FeatureOptions,
     GenerateOptions,
     LintOptions,
+    OnnxOptions,
     ProfileOptions,
     RunsOptions,
     TrainOptions,
@@ -45,6 +46,7 @@ EXAMPLES = """examples:
   stele runs --html runs.html\tcompare the runs in the folder runs
   stele features resnet50 cat.jpg dog.png --weights resnet50.safetensors
   stele generate FOLDER --prompt "Once upon a time"\ta text that a language model goes on with
+  stele onnx check model.onnx\ta model of ONNX against ONNX's reference
   stele bench --quick --workloads mlp,matmul\tStele beside the frameworks that are installed
   stele lint train.py -- --epochs 1\tlessons about slow or wrong programs, with file and line
   stele profile train.py --html profile.html\twhere the time and memory of its steps go
@@ -59,6 +61,10 @@ GENERATE_EXAMPLES = """examples:
   stele generate gpt2 --prompt "Once upon a time" --top-p 0.9
   stele generate gpt2 --prompt "2 + 2 =" --temperature 0 --tokens 8
   stele generate stories260K.bin --tokenizer tok512.bin --seed 1"""
+ONNX_EXAMPLES = """examples:
+  stele onnx info model.onnx\topsets, inputs, outputs, weights, nodes
+  stele onnx run model.onnx --input x=x.npy --out y.npz
+  stele onnx check model.onnx --dim batch=32"""
 LINT_EXAMPLES = """examples:
   stele lint train.py
   stele lint train.py --without host-sync --json
@@ -74,8 +80,8 @@ COMPLETION_EXAMPLES = """examples:
   stele completion bash > ~/.local/share/bash-completion/completions/stele
   stele completion zsh > ~/.zfunc/_stele\tin a folder of fpath"""
 
-Options = (TrainOptions | RunsOptions | FeatureOptions | GenerateOptions | BenchOptions | LintOptions | ProfileOptions
-           | TuneOptions | CompletionOptions | Doctor)
+Options = (TrainOptions | RunsOptions | FeatureOptions | GenerateOptions | OnnxOptions | BenchOptions | LintOptions
+           | ProfileOptions | TuneOptions | CompletionOptions | Doctor)
 Commands = dict[type, Callable[..., int | None]]
 
 
@@ -182,6 +188,7 @@ COMMANDS: dict[str, Command] = {
     "runs":       Command("compare training runs", RunsOptions),
     "features":   Command("turn photographs into feature vectors", FeatureOptions, EXAMPLES),
     "generate":   Command("go on with a text as a language model does", GenerateOptions, GENERATE_EXAMPLES, _generate),
+    "onnx":       Command("look into a model of ONNX, run it, or check it", OnnxOptions, ONNX_EXAMPLES),
     "bench":      Command("compare frameworks on this machine", BenchOptions, BENCH_EXAMPLES),
     "lint":       Command("find what makes a program slow or wrong", LintOptions, _checks),
     "profile":    Command("show where the time and memory of a step go", ProfileOptions, PROFILE_EXAMPLES),

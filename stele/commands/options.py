@@ -136,6 +136,24 @@ class GenerateOptions(Record):
     threads: Threads = None
 
 
+@dataclass(frozen=True)
+class OnnxOptions:
+    """Say what is in a model of ONNX (info), what it gives (run), or whether it is well-formed and gives what ONNX's
+    reference gives (check), with exit code 1 where it does not. Needs pip install 'stele-dl[onnx]'.
+    """
+
+    what: Annotated[str, Word(Choice("task", ("info", "run", "check")), help="what to do")]
+    file: Annotated[Path, Word(Path, "FILE", "a model, such as model.onnx", words.onnx_model)]
+    inputs: Annotated[Mapping[str, Path], Option(words.input_file, "NAME=FILE.npy", (
+        "an array for an input, the others are random; may be repeated"), several="times",
+        flag="--input")] = field(default_factory=dict[str, Path])
+    dims: Annotated[Mapping[str, int], Option(words.dim, "NAME=N", (
+        "a size that the model leaves open, the others are 1; may be repeated"), several="times",
+        flag="--dim")] = field(default_factory=dict[str, int])
+    out: Annotated[Path | None, Option(Path, "FILE.npz", "write the outputs of run", words.new_file)] = None
+    threads: Threads = None
+
+
 class LintOptions(Record):
     """Run a file, and check every program that it compiles or evaluates. Exit code 1 with findings, 0 without."""
 

@@ -212,6 +212,31 @@ def model(path: Path) -> Path:
     return path
 
 
+def onnx_model(path: Path) -> Path:
+    """A model of ONNX that is there."""
+    if not path.is_file():
+        raise UsageError(f"a model needs to be an existing file, got nothing at {path}. Is the path right?")
+    return path
+
+
+def input_file(text: str) -> tuple[str, Path]:
+    """NAME=FILE.npy, of a file that is there."""
+    name, equals, path = text.rpartition("=")
+    if not equals or not name or not path:
+        raise UsageError(f"--input needs NAME=FILE.npy, got {text!r}. Write --input x=x.npy")
+    if not Path(path).is_file():
+        raise UsageError(f"--input needs an existing file, got nothing at {path}. Is the path right?")
+    return name, Path(path)
+
+
+def dim(text: str) -> tuple[str, int]:
+    """NAME=N."""
+    name, equals, number = text.rpartition("=")
+    if not equals or not name or not number.isdecimal() or int(number) >= 1 << 31:
+        raise UsageError(f"--dim needs NAME=N, got {text!r}. Write --dim batch=32")
+    return name, int(number)
+
+
 def weights(path: Path) -> Path:
     """A file of weights that is there."""
     if not path.is_file():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from stele.interop.onnx.out.table import MEANINGS, RULES
 from stele.ir.door import public
 from stele.ir.graph import Array, Graph, Value, label_of, walk
 from stele.ir.sizes import Named, Size
-from stele.ir.types import Sizes, Type, int64
+from stele.ir.types import Sizes, Type
 from stele.ops.arguments import sequence
 from stele.tracing import tree
 from stele.tracing.general import general
@@ -161,18 +161,17 @@ def written(program: Program) -> onnx.ModelProto:
         main.made[p] = main.element(name, p.type.dtype)
         if x is None:
             inputs.append(put(name, p.type))
-            sized(main, p.type, main.made[p])
+            model.told.update(told(p.type, name))
         else:
             initialisers.append(tensor(numbers(x), name))
+    names = [model.fresh(clean(name)) for name in program.outputs]
     main.define(walk(graph.results, main.made.__contains__))
     if model.lacking:
         raise GraphError(f"{len(model.lacking)} ops have no form in ONNX: {'; '.join(model.lacking)}",
                          hint="Compute what they give outside of the function, and pass it.")
-    outputs = list[onnx.ValueInfoProto]()
-    for name, v in zip(program.outputs, graph.results):
-        outputs.append(put(main.copied(main.value(v), model.fresh(clean(name))).value, v.type))
-    body = helper.make_graph([*model.head.nodes, *main.nodes], clean(program.name) or "program", inputs, outputs,
-                             initialisers)
+    outputs = [put(main.copied(main.value(v), name).value, v.type) for name, v in zip(names, graph.results)]
+    title = re.sub(r"\W", "", program.name) or "program"
+    body = helper.make_graph([*model.head.nodes, *main.nodes], title, inputs, outputs, initialisers)
     made = helper.make_model(body, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=VERSION,
                              producer_name="stele")
     if program.graph.guards:
@@ -185,14 +184,11 @@ def clean(name: str) -> str:
     return re.sub(r"\['(\w+)'\]", r".\1", name).strip(".")
 
 
-def sized(main: Scope, t: Type, x: Any) -> None:
-    """The sizes that an input tells."""
+def told(t: Type, name: str) -> Iterator[tuple[str, tuple[str, int]]]:
+    """The sizes that an input tells, each with its axis."""
     for axis, n in enumerate(t.shape):
         match n:
-            case Size((((Named(name),), 1),)) if name not in main.model.sizes:
-                head = main.model.head
-                main.model.sizes[name] = head.node("Shape", head.here(x), dtype=int64, start=axis,
-                                                   end=axis + 1)
+            case Size((((Named(size),), 1),)): yield size, (name, axis)
             case _: pass
 
 

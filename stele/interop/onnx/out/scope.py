@@ -15,7 +15,7 @@ from stele.interop.onnx.out.words import Words
 from stele.ir.graph import Array, Constant, Graph, Item, Literal, Op, Value, walk
 from stele.ir.origin import inherit, lines
 from stele.ir.sizes import Dim, Named, Quotient, of
-from stele.ir.types import TupleType, Type
+from stele.ir.types import TupleType, Type, int64
 from stele.kernel.vocabulary import Element
 from stele.ops.linear import Broadcast
 from stele.transform.pairs import Paired
@@ -24,13 +24,17 @@ Rule = Callable[..., Any]
 
 
 class Model:
-    """What all graphs of a model share: names, numbers, sizes, and which ops have no form; `head` comes first."""
+    """What all graphs of a model share: names, numbers, sizes, and which ops have no form; `head` comes first.
+
+    A named size is `told` by the axis of an input.
+    """
 
     def __init__(self, nodes: Mapping[type[Op], Rule], meanings: Mapping[type[Op], Rule]) -> None:
         self.rules, self.meanings = nodes, meanings
         self.names: Counter[str] = Counter()
         self.numbers: dict[Any, str] = {}
         self.sizes: dict[str, Node] = {}
+        self.told: dict[str, tuple[str, int]] = {}
         self.lacking: dict[str, None] = {}
         self.head = Scope(self)
 
@@ -46,6 +50,13 @@ class Model:
             name = self.numbers[key] = self.fresh("number")
             self.head.nodes.append(helper.make_node("Constant", [], [name], value=tensor(x)))
         return self.numbers[key]
+
+    def named(self, name: str) -> Node:
+        """A named size as a vector of one number, looked at once."""
+        if name not in self.sizes:
+            given, axis = self.told[name]
+            self.sizes[name] = self.head.node("Shape", self.head.element(given, int64), start=axis, end=axis + 1)
+        return self.sizes[name]
 
     def size(self, n: Dim) -> Node:
         """A size as a vector of one number, computed once."""
@@ -127,7 +138,7 @@ class Scope(Words):
         for monomial, k in of(n).terms:
             part = self.ints(k) if k != 1 or not monomial else None
             for atom in monomial:
-                own = self.model.sizes[atom.name] if isinstance(atom, Named) else self.divided(atom)
+                own = self.model.named(atom.name) if isinstance(atom, Named) else self.divided(atom)
                 part = own if part is None else part * own
             total = part if total is None else total + part     # type: ignore[operator]
         return self.ints(0) if total is None else total
