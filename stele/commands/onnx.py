@@ -122,8 +122,9 @@ def ran(ready: interop.Prepared, options: OnnxOptions) -> Report:
     yield "time", f"{first * 1e3:.2f} ms at first, {again * 1e3:.3f} ms then" + (
         f"; node by node, since {ready.note}" if ready.note else "")
     if options.out is not None:
+        arrays_made: Any = {name: x for name, x in zip(names, made) if isinstance(x, np.ndarray)}
         with options.out.open("wb") as file:
-            np.savez(file, **{name: x for name, x in zip(names, made) if isinstance(x, np.ndarray)})
+            np.savez(file, **arrays_made)
 
 
 def timed(ready: interop.Prepared, arrays: dict[str, Array]) -> float:

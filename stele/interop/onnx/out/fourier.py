@@ -24,9 +24,15 @@ def transformed(s: Scope, x: Node, axis: int, n: Dim, norm: str, inverse: bool, 
     return y * s.node("Pow", s.converted(s.scalar(n), x.dtype), s.constant(power, x.dtype))
 
 
+def held(v: Value) -> Any:
+    """The transform, of whole complex numbers."""
+    paired: Any = v.op
+    return paired.op
+
+
 def fft(s: Scope, v: Value, x: Node) -> Node:
     """Along several axes."""
-    op: Any = v.op.op       # type: ignore[attr-defined]
+    op = held(v)
     ndim = v.ndim - 1
     y = s.node("Unsqueeze", x, s.ints(0), dtype=x.dtype)
     for a in op.axes:
@@ -37,7 +43,7 @@ def fft(s: Scope, v: Value, x: Node) -> Node:
 
 def rfft(s: Scope, v: Value, x: Node) -> Node:
     """Of real numbers along the last axis."""
-    op: Any = v.op.op       # type: ignore[attr-defined]
+    op = held(v)
     rows = s.node("Unsqueeze", x, s.ints(0, v.ndim), dtype=x.dtype)
     y = transformed(s, rows, v.ndim - 1, v.args[0].shape[-1], op.norm, False, onesided=1)
     return s.node("Squeeze", y, s.ints(0), dtype=x.dtype)
@@ -45,7 +51,7 @@ def rfft(s: Scope, v: Value, x: Node) -> Node:
 
 def irfft(s: Scope, v: Value, x: Node) -> Node:
     """Real numbers of half a transform: the other half mirrors it."""
-    op: Any = v.op.op       # type: ignore[attr-defined]
+    op = held(v)
     shape, n, k = v.args[0].shape, op.n, v.ndim - 1
     half = shape[k]
     lead = [0] * k
