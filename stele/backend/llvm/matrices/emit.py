@@ -21,7 +21,12 @@ ALGORITHMS: dict[type[Op], Callable[[Work], None]] = {
     Cofactors: triangles.cofactors, Qr: orthogonal.qr, Eigh: spectra.eigh, Eigvalsh: spectra.eigh, Svd: spectra.svd,
     Svdvals: spectra.svd}
 
+WAITING = Eigvalsh, Svdvals
+"""What mostly waits for one root or quotient after another: two vectors of matrices are computed meanwhile."""
+
 
 def emit_matrices(module: ir.Module, name: str, kernel: kinds.Matrices, slots: Slots, target: Machine) -> list[Launch]:
     """Adds the function of a kernel."""
-    return [Work(module, name, kernel.anchor, slots, target).emit(ALGORITHMS[type(kernel.anchor.op)])]
+    op = kernel.anchor.op
+    work = Work(module, name, kernel.anchor, slots, target, vectors=2 if isinstance(op, WAITING) else 1)
+    return [work.emit(ALGORITHMS[type(op)])]

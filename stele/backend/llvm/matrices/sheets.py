@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from llvmlite import ir
 
@@ -60,11 +61,13 @@ def put(a: Sheet, i: Number, k: Number, x: Scalar) -> None:
 
 
 class Work:
-    """A kernel of small matrices being written: its unit is as many of them as there are lanes."""
+    """A kernel of small matrices being written: its unit is as many of them as there are lanes in so many `vectors`."""
 
-    def __init__(self, module: ir.Module, name: str, v: Value, slots: Slots, target: Machine) -> None:
+    def __init__(self, module: ir.Module, name: str, v: Value, slots: Slots, target: Machine, vectors: int) -> None:
         self.v, self.dtype, self.target = v, v.args[0].dtype, target
         self.count, self.lanes = product(v.args[0].shape[:-2]), target.lanes(self.dtype.bytes)
+        if not (isinstance(self.count, int) and self.count <= self.lanes):
+            self.lanes *= vectors
         self.f = Function(module, name, slots, self.lanes, target)
         self.b, self.s, self.used = self.f.b, self.f.s, 0
         self.writes_out = max(n for a in v.args for n in a.shape[-2:]) <= UNROLLED
@@ -211,6 +214,10 @@ class Work:
         function = self.b.module.declare_intrinsic(f"llvm.vector.reduce.or.{suffix(x.type)}",
                                                    fnty=ir.FunctionType(x.type.element, [x.type]))
         return self.b.call(function, [x])
+
+    def where(self, mask: Scalar) -> AbstractContextManager[object]:
+        """What is left out unless something holds in some lane."""
+        return self.b.if_then(self.any(mask))
 
     def again(self, most: int, body: Callable[[], Scalar]) -> Scalar:
         """`body()`, and again while it says so of some lane, at most so often; what it said last."""

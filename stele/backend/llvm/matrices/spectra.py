@@ -213,7 +213,8 @@ def eigh(w: Work) -> None:
         def once() -> Scalar:
             goes = step(w, d, e, k, turns)
             if z:
-                turn(w, z, k, turns)
+                with w.where(goes):
+                    turn(w, z, k, turns)
             return goes
 
         w.refuse(w.again(PASSES, once))
@@ -332,8 +333,10 @@ def singular(w: Work, d: Sheet, e: Sheet, vectors: Sequence[Sheet]) -> None:
     def value(k: Number) -> None:
         def once() -> Scalar:
             goes = chase(w, d, e, k, small, turns)
-            for z, both in zip(vectors, (turns[:2], turns[2:])):
-                swing(w, z, k, *both)
+            if vectors:
+                with w.where(goes):
+                    for z, both in zip(vectors, (turns[:2], turns[2:])):
+                        swing(w, z, k, *both)
             return goes
 
         w.refuse(w.again(PASSES, once))
