@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from stele.higher.control import associative_scan, cond, fori_loop, map, switch, while_loop
     from stele.higher.custom import custom_gradient, custom_jvp
     from stele.higher.fixed import fixed_point
+    from stele.higher.foreign import foreign
     from stele.higher.gradient import grad, gradients, jvp, value_and_grad, vjp
     from stele.higher.jacobian import hessian, hvp, jacobian
     from stele.higher.scan import scan
@@ -99,7 +100,7 @@ MODULES = {
     "higher.collective": ("all_gather", "axis_index", "axis_size", "pmax", "pmean", "pmin", "psum"),
     "higher.gradient": ("grad", "gradients", "jvp", "value_and_grad", "vjp"),
     "higher.called": ("op",), "higher.custom": ("custom_gradient", "custom_jvp"), "higher.fixed": ("fixed_point",),
-    "higher.jacobian": ("hessian", "hvp", "jacobian"),
+    "higher.foreign": ("foreign",), "higher.jacobian": ("hessian", "hvp", "jacobian"),
     "inspect.lint.function": ("lint",), "inspect.profile.function": ("profile",),
     "pipeline": ("Options", "get_threads", "set_threads"),
     "saving": ("load", "save"),
@@ -110,11 +111,11 @@ __all__ = [
     "Options", "Tensor", "all_gather", "associative_scan", "axis_index", "axis_size", "bfloat16", "bool", "bool_",
     "checkpoint", "compile", "complex64", "complex128", "cond", "custom_gradient", "custom_jvp", "data", "debug",
     "default_generator", "default_rng", "device", "eager", "enable_grad", "fft", "fixed_point", "float16",
-    "float32", "float64", "fori_loop", "function", "get_threads", "grad", "gradients", "hessian", "hvp", "int8",
-    "int16", "int32", "int64", "io", "jacobian", "jvp", "linalg", "lint", "load", "map", "metrics", "nn", "no_grad",
-    "op", "optim", "placeholder", "pmax", "pmean", "pmin", "profile", "psum", "random", "save", "scan", "set_threads",
-    "switch", "tensor", "train", "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp", "vmap",
-    "while_loop",
+    "float32", "float64", "foreign", "fori_loop", "function", "get_threads", "grad", "gradients", "hessian", "hvp",
+    "int8", "int16", "int32", "int64", "io", "jacobian", "jvp", "linalg", "lint", "load", "map", "metrics", "nn",
+    "no_grad", "op", "optim", "placeholder", "pmax", "pmean", "pmin", "profile", "psum", "random", "save", "scan",
+    "set_threads", "switch", "tensor", "train", "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp",
+    "vmap", "while_loop",
 ]
 __all__ += [name for names in FAMILIES.values() for name in names.split()]
 __all__ += functions.__all__

@@ -59,14 +59,16 @@ def test_every_op_has_a_case() -> None:
 
 @pytest.mark.parametrize("case", [p for p in CASES if p.values[0].operands])
 def test_batched_equals_stacked(case: Case) -> None:
-    ways = [way for way in product((False, True), repeat=len(case.operands)) if any(way)]
+    count = len(case.operands) - (case.op.name == "Foreign")      # whose address is the same everywhere, or it loops
+    rest = (False,) * (len(case.operands) - count)
+    ways = [(*way, *rest) for way in product((False, True), repeat=count) if any(way)]
     for way in ways[:1 if case.op.name in OF_ALL else 7]:
         check(case, way[::-1] if case.op.name in OF_ALL else way, PLACES)
 
 
 @pytest.mark.parametrize("case", [p for p in CASES if p.values[0].operands])
 def test_at_any_number_of_places(case: Case) -> None:
-    way = (True,) + (case.op.name not in (*FIXED, *OF_ALL),) * (len(case.operands) - 1)
+    way = (True,) + (case.op.name not in (*FIXED, *OF_ALL, "Foreign"),) * (len(case.operands) - 1)
     if not isinstance(case.op, WeightGrad):
         check(case, way, size("n"))
 

@@ -26,6 +26,7 @@ from stele.ops.elementwise.base import Elementwise
 from stele.ops.everyday import CommonDivisor
 from stele.ops.factors import Exchanged, Qr
 from stele.ops.fixed import FixedPoint
+from stele.ops.foreign import Foreign
 from stele.ops.fourier import Fft, Irfft, Rfft
 from stele.ops.gather import CheckCount, CheckIndex, Gather
 from stele.ops.generate import Iota
@@ -159,6 +160,7 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
     "Scan":             [(Scan(counting(), 1, 1, 0, False), (2,), (0, 2))],
     "Cond":             [(Cond((counting(n), counting(n))), np.bool_(True), (n,), (n,)) for n in (0, 2)],
     "While":            [(adding(n), (n,), (n,)) for n in (0, 2)],
+    "Foreign":          [(op, *(a[..., :0] if a.ndim else a for a in x)) for op, x in Foreign.examples()],
     "Called":           [(Called(SHOWN.name, SHOWN), np.arange(n)) for n in (0, 2)],
     "Derived":          [(Derived(squaring(n), Written(), 2), (n,), (n,)) for n in (0, 2)],
     "Watched":          [(Watched(squaring(n), Unmoved(), 2), (n,), (n,)) for n in (0, 2)],

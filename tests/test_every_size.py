@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import stele as st
+from stele.ops.foreign import address_in
 
 SIZES = 5, 1, 4, 33
 ERF, ERFC = np.vectorize(math.erf), np.vectorize(math.erfc)
@@ -49,6 +50,7 @@ get_threads gradients iinfo isdtype lint load manual_seed no_grad placeholder re
 broadcast_shapes masked_select profile apply_along_axis compress extract intersect1d setdiff1d setxor1d trim_zeros"""
 
 HALVED = st.op(lambda x: x * np.float32(0.5))
+ROOT = st.foreign(address_in("sqrtf"), "float(float)")
 OWN = st.custom_gradient(lambda x: (x, lambda g: g * 5 * x))
 SQUARED = st.custom_jvp(st.square)
 SQUARED.defjvp(lambda x, dx: (st.square(x[0]), 5 * x[0] * dx[0]))
@@ -519,6 +521,7 @@ PAIRS |= {
     "axis_index":    (lambda d: named(lambda x: x * st.axis_index("i"))(d.x),
                       lambda d: d.x * np.arange(len(d.x))[:, None]),
     "axis_size":     (lambda d: named(lambda x: x * st.axis_size("i"))(d.x), lambda d: d.x * len(d.x)),
+    "foreign":       (lambda d: ROOT(d.x * d.x), lambda d: np.abs(d.x)),
     "op":            (lambda d: HALVED(d.x) + d.x, lambda d: d.x * 1.5),
     "custom_gradient": (lambda d: st.grad(lambda x: OWN(x).sum())(d.x), lambda d: 5 * d.x),
     "custom_jvp":    (lambda d: st.grad(lambda x: SQUARED(x).sum())(d.x), lambda d: 5 * d.x),

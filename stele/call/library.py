@@ -13,6 +13,7 @@ from stele.call.plan import Plan
 from stele.errors import ArgumentError, GraphError
 from stele.ir.graph import Array, walk
 from stele.ir.types import HOME, Type
+from stele.ops.foreign import Foreign
 from stele.pipeline import Options, exported
 
 C_TYPES = {"float32": "float", "float64": "double", "bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t",
@@ -42,6 +43,9 @@ def export(plan: Plan, name: str, names: Sequence[str], folder: str | Path, opti
                          hint="Take what changes as an argument and return it; st.rand and the like count as such.")
     if any(v.type.device != HOME for v in walk([*graph.parameters, *graph.results])):
         raise GraphError(f"{name} runs on several devices, a library on the host alone")
+    if any(isinstance(v.op, Foreign) for v in graph.everything):
+        raise GraphError(f"{name} calls a function of C, whose address is this process's own",
+                         hint="Call it from the C that calls the library.")
     leaf = [plan.getters[k][1] if kind == "handle" and plan.getters[k][0] is None else k if kind == "argument" else None
             for kind, k in traced.inputs] + [None] * len(traced.constants)
     held = {k: state(plan, k) for k, place in enumerate(leaf) if place is None}

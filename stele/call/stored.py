@@ -14,6 +14,7 @@ from stele.call.symbolic import Function
 from stele.errors import DataError, GraphError
 from stele.ir.text import parse, show
 from stele.ops import ALL
+from stele.ops.foreign import Foreign
 from stele.pipeline import Options
 from stele.tracing import tree
 from stele.tracing.signature import leaf_names
@@ -162,7 +163,10 @@ class Recorder:
                 "writes": writes, "grads": grads}
 
     def text(self) -> str:
-        """The graph as text that is known to be read back as it is."""
+        """The graph as text that is known to be read back as it is, by any process."""
+        if any(isinstance(v.op, Foreign) for v in self.traced.graph.everything):
+            raise DataError(f"{self.name} calls a function of C, whose address is this process's own",
+                            hint="Save the state alone, st.save(model, path), and compile anew where f is.")
         try:
             text = show(self.traced.graph)
             same = parse(text, ALL).digest == self.traced.graph.digest

@@ -12,6 +12,7 @@ from stele.backend.contract.glue import emit_contraction
 from stele.backend.llvm import pieces
 from stele.backend.llvm.blocks import Blocks
 from stele.backend.llvm.dims import i64
+from stele.backend.llvm.foreign import emit_foreign
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.launch import (
     BUFS,
@@ -49,6 +50,7 @@ from stele.kernel.schedule import Rows, in_lanes, schedule
 from stele.kernel.slots import Key
 from stele.kernel.slots import Slots as Table
 from stele.kernel.stretches import apart
+from stele.ops.foreign import Foreign
 
 
 @dataclass
@@ -212,7 +214,8 @@ def emit_kernel(module: ir.Module, name: str, kernel: Launched, slots: Slots, ta
         case kinds.Matrices():
             return emit_matrices(module, name, kernel, slots, target)
         case kinds.Library():
-            return emit_gemm(module, name, kernel, slots)
+            emit = emit_foreign if isinstance(kernel.anchor.op, Foreign) else emit_gemm
+            return emit(module, name, kernel, slots)
         case _:
             assert_never(kernel)
 
