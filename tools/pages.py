@@ -46,7 +46,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "dtypes": ("Dtypes and the namespace", "arrays.namespace ir.types builtins"),
     "programs": ("Programs, gradients, loops", """arrays.functions call.compiled call.symbolic eager.handle
         higher.gradient higher.jacobian higher.vmap higher.collective higher.custom higher.fixed higher.checkpoint
-        higher.scan higher.control higher.called inspect.lint.function inspect.profile.function
+        higher.scan higher.control higher.called higher.foreign inspect.lint.function inspect.profile.function
         pipeline saving backend.devices"""),
 }
 ROOMS: dict[str, tuple[str, ModuleType]] = {
