@@ -185,7 +185,6 @@ def test_functions_of_others() -> None:
         with pytest.raises(ArgumentError, match=r"is 'double\(.*double\)', which 'float\(float\)' is not"):
             st.foreign(f, "float(float)")
     place = ctypes.cast(C.cbrt, ctypes.c_void_p).value
-    np.testing.assert_allclose(st.foreign(place, "double(double)")(x), [2, 3], rtol=1e-12)
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     name = b"double (double)"       # as Cython has it
@@ -268,12 +267,13 @@ def test_what_is_of_this_process_alone_is_not_saved(tmp_path: Path) -> None:
     ("double(double, )", "is no parameter"), ("void(const float x[n], float y[m])", "what m is")])
 def test_signatures_that_are_none(signature: str, says: str) -> None:
     with pytest.raises((ArgumentError, ShapeError), match=says):
-        st.foreign(1 << 20, signature)
+        st.foreign(C.cos, signature)
 
 
 @pytest.mark.parametrize(("call", "error", "says"), [
     (lambda: st.foreign(len, "double(double)"), ArgumentError, r"cffi, ctypes, Cython or Numba.*@st\.op"),
-    (lambda: st.foreign(0, "double(double)"), ArgumentError, "no function at the address 0"),
+    (lambda: st.foreign(1 << 20, "double(double)"), ArgumentError, r"got a number.*CFUNCTYPE|got an? .*CFUNCTYPE"),
+    (lambda: st.foreign(ctypes.CFUNCTYPE(None)(0), "double(double)"), ArgumentError, "no function at the address 0"),
     (lambda: st.foreign(C.cos), ArgumentError, "signature of foreign is a text"),
     (lambda: st.foreign(C.cos, "double(double)", vjp=sine, jvp=sine), ArgumentError, "one of vjp, jvp and formula"),
     (lambda: st.foreign(C.swab, "void(const uint8_t x[n], uint8_t y[n], long n)", formula=abs), ArgumentError,

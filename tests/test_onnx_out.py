@@ -31,7 +31,7 @@ from onnx.reference import ReferenceEvaluator  # noqa: E402
 from stele.interop import onnx as so  # noqa: E402
 from stele.interop.onnx.out.export import Program, written  # noqa: E402
 
-NONE = {"Called": "a function of a user's in Python", "Sample": "a stream of NumPy's",
+NONE = {"Called": "a function of a user's in Python", "Foreign": "a function of C", "Sample": "a stream of NumPy's",
         **{op.__name__: "LAPACK's" for op in (*lapack.ALL, *factors.ALL)}}
 
 

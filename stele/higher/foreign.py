@@ -32,7 +32,7 @@ def foreign(f: Any, signature: str | None = None, *, vjp: Callable[..., Any] | N
             ) -> Callable[..., Any]:
     """A function `f` of C as an op, which programs call at its address, without Python, in loops and branches too.
 
-    f is what cffi, ctypes, Cython (an entry of `__pyx_capi__`) or Numba (`@cfunc`) make, or an address. Its
+    f is what cffi, ctypes, Cython (an entry of `__pyx_capi__`) or Numba (`@cfunc`) make. Its
     `signature` is written as in C; those of numbers may be left out where f knows its own. One of numbers alone,
     "double(double)", is called for each element of operands that broadcast. One of arrays, "void(int64_t n, const
     float x[n], float a, float y[n])", takes the arrays that are const and the numbers that are no sizes, in order, and
@@ -135,9 +135,8 @@ def meant(plainly: Callable[..., Any], formula: Callable[..., Any], p: Prototype
 
 def address_of(f: Any) -> int:
     """Where a function is."""
-    if isinstance(f, int) and not isinstance(f, bool):
-        found = f
-    elif isinstance(found := getattr(f, "address", None), int):                 # Numba's
+    found: Any = getattr(f, "address", None)
+    if isinstance(found, int):      # Numba's
         pass
     elif isinstance(f, ctypes._CFuncPtr):      # pyright: ignore[reportAttributeAccessIssue]
         found = ctypes.cast(f, ctypes.c_void_p).value or 0
@@ -146,8 +145,8 @@ def address_of(f: Any) -> int:
     elif type(f).__name__ == "PyCapsule":
         found = pointer_of(f)
     else:
-        raise ArgumentError(f"foreign takes a function of cffi, ctypes, Cython or Numba, or an address, got {kind(f)}",
-                            hint="A function of Python is an op by @st.op.")
+        raise ArgumentError(f"foreign takes a function of cffi, ctypes, Cython or Numba, got {kind(f)}",
+                            hint="A function of Python is an op by @st.op, an address ctypes.CFUNCTYPE(...)(address).")
     if found <= 0 or found >= 1 << 63:
         raise ArgumentError(f"there is no function at the address {found}")
     return found
