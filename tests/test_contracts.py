@@ -1,6 +1,7 @@
 """Every public name says of its shapes, dtypes and errors, and each error that it names is raised."""
 from __future__ import annotations
 
+import ctypes
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -74,10 +75,16 @@ def counted(labels: st.Tensor) -> st.Tensor:
     return matrix.compute()
 
 
+def swapped(x: st.Tensor) -> st.Tensor:
+    return st.foreign(ctypes.CDLL(None).swab, "void(const uint8_t x[n], uint8_t y[n], long n)")(x)
+
+
 # Wrong calls that are more than an example with another argument.
 ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     **{name: (lambda layer=layer: layer(1, 1).parameters(),) for name, layer in PUBLIC.items() if ".Lazy" in name},
     "stele.nn.LazyBatchNorm2d":             (lambda: nn.LazyBatchNorm2d().parameters(),),
+    "stele.foreign":                        (lambda: swapped(st.ones(4)),
+                                             lambda: swapped(st.ones((2, 2), dtype="uint8"))),
     "stele.profile":                        (lambda: st.profile().account(),),
     "stele.nn.functional.linear_cross_entropy": (lambda: F.linear_cross_entropy(
         st.ones(2, 3), st.ones(4, 3), st.tensor([0, 9])).tolist(), lambda: F.linear_cross_entropy(
