@@ -27,8 +27,8 @@ SHOWING = ("__repr__", "__str__", "__format__", "__getstate__", "__reduce__", "_
 PACKAGES = ("site-packages", "dist-packages")   # of other environments too
 LONG = 256          # containers of numbers longer than this are held to their identity and length only
 NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
-INSIDE = ("stele.nn", "stele.optim", "stele.metrics", "stele.train", "stele.interop.onnx", "stele.arrays.streams",
-          "stele.arrays.generator", "stele.eager.hooks")
+INSIDE = ("stele.nn", "stele.optim", "stele.metrics", "stele.train", "stele.interop.onnx", "stele.interop.torch",
+          "stele.interop.imported", "stele.arrays.streams", "stele.arrays.generator", "stele.eager.hooks")
 
 
 class Opaque:

@@ -3,13 +3,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from inspect import Parameter, Signature
-from keyword import iskeyword
 from typing import Any
 
 import stele as st
 from stele import nn
 from stele.errors import ArgumentError, DataError, nearest
+from stele.interop.imported import Imported
 from stele.interop.onnx.model import Function, Graph, Input, Model, Node, graphs
 from stele.interop.onnx.reader import read
 from stele.interop.onnx.run import is_defined, run, schema_of
@@ -20,7 +19,7 @@ from stele.ir.door import public
 MOST_NODES = 1_000_000      # of a model whose functions are written out
 
 
-class OnnxModule(nn.Module):
+class OnnxModule(Imported):
     """A `model` of an ONNX file, called with its inputs in order or by name; it returns its one output, or a tuple.
 
     Initialisers of floats are parameters, means and variances of normalisation buffers, under the names that they have
@@ -45,14 +44,7 @@ class OnnxModule(nn.Module):
                 self.weights[name] = x if name in frozen else nn.Parameter(x)
         self.inputs = tuple(i for i in graph.inputs if i.name not in graph.weights)
         self.outputs = graph.outputs
-        if all(map(is_parameter, names := [i.name for i in self.inputs])):
-            self.__dict__["__signature__"] = Signature([Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in names])
-
-    def held(self) -> dict[str, Any]:
-        return self.weights
-
-    def member(self, path: str) -> Any:
-        return self.weights.get(path)
+        self.name_inputs([i.name for i in self.inputs])
 
     def forward(self, *x: Any, **named: Any) -> Any:
         made = self.values(*x, **named)
@@ -87,11 +79,6 @@ class OnnxModule(nn.Module):
 
     def extra_repr(self) -> str:
         return ", ".join(map(described, self.inputs)) + " -> " + ", ".join(o.name for o in self.outputs)
-
-
-def is_parameter(name: str) -> bool:
-    """Whether a function of Python may have a parameter of this name."""
-    return name.isidentifier() and not iskeyword(name)
 
 
 def described(i: Input) -> str:

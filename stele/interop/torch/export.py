@@ -1,0 +1,239 @@
+"""Modules of PyTorch as programs of plain values, through its exporter: what torch says is read here alone."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from inspect import Parameter, signature
+from typing import Any
+
+import stele as st
+from stele.errors import ArgumentError, DataError, DTypeError, nearest
+from stele.interop.torch.program import Graph, Input, Node, Program, Ref
+from stele.interop.torch.table import RULES
+from stele.ir.types import DTYPES
+
+PLACES = frozenset(["layout", "device", "pin_memory", "memory_format", "non_blocking", "generator"])
+"""Arguments that say where results lie."""
+Dims = Mapping[str, Mapping[int, str]]
+
+
+def torch() -> Any:
+    """PyTorch. Raises DataError where it is not installed."""
+    try:
+        return import_module("torch")
+    except ImportError:
+        raise DataError("PyTorch is not installed", hint="pip install torch") from None
+
+
+def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Dims) -> Any:
+    """What `torch.export` makes of a module; axes in `dims` are open."""
+    export = torch().export
+    opened: dict[str, Any] = {}
+    names = argument_names(module, len(args), kwargs)
+    given = dict(zip(names, [*args, *kwargs.values()]))
+    found = {name: spread(x, name, dims, opened) for name, x in given.items()}
+    known = [path for name, x in given.items() for path in paths(x, name)]
+    for path in dims.keys() - set(known):
+        guess = nearest(path, known)
+        raise ArgumentError(f"dims names {path!r}; the tensors given are {', '.join(known)}",
+                            hint=f"Did you mean {guess!r}?" if guess else None)
+    shapes = (tuple(found[n] for n in names[:len(args)]), {n: found[n] for n in kwargs})
+    try:
+        return export.export(module, tuple(args), dict(kwargs), dynamic_shapes=merged(module, names, len(args), *shapes)
+                             if dims else None, strict=False)
+    except Exception as error:
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise ArgumentError(f"torch.export cannot trace this {type(module).__name__}: {said[0]}",
+                            hint="torch.export.draft_export(module, args) says more.") from error
+
+
+def merged(module: Any, names: Sequence[str], n: int, by_place: Sequence[Any], by_name: Mapping[str, Any]) -> Any:
+    """Open axes as the exporter takes them: a dict by name, in which what gathers arguments stands as one."""
+    params = list(signature(module.forward).parameters.values())
+    gathers = next((p.name for p in params if p.kind is Parameter.VAR_POSITIONAL), None)
+    own = [p.name for p in params if p.kind is not Parameter.VAR_POSITIONAL][:n] if gathers is None else [
+        p.name for p in params[:[p.name for p in params].index(gathers)]][:n]
+    shapes = dict(zip(own, by_place[:len(own)]))
+    if gathers is not None and n > len(own):
+        shapes[gathers] = tuple(by_place[len(own):])
+    return {**shapes, **by_name}
+
+
+def argument_names(module: Any, n: int, kwargs: Mapping[str, Any]) -> list[str]:
+    """What n arguments by place, and those by name, are called."""
+    named: list[str] = []
+    for p in signature(module.forward).parameters.values():
+        if p.kind is Parameter.VAR_POSITIONAL:
+            named += [f"{p.name}_{k}" for k in range(n - len(named))]
+        elif p.kind is not Parameter.VAR_KEYWORD:
+            named.append(p.name)
+    return [*named[:n], *kwargs]
+
+
+def paths(x: Any, path: str) -> Iterator[str]:
+    """The paths of the tensors in an argument."""
+    if isinstance(x, torch().Tensor):
+        yield path
+    for key, part in parts(x):
+        yield from paths(part, f"{path}.{key}")
+
+
+def parts(x: Any) -> list[tuple[Any, Any]]:
+    """What a container holds, by key."""
+    return list(x.items()) if isinstance(x, Mapping) else list(enumerate(x)) if isinstance(x, list | tuple) else []
+
+
+def spread(x: Any, path: str, dims: Dims, opened: dict[str, Any]) -> Any:
+    """The open axes of an argument, in its own containers."""
+    if isinstance(x, Mapping):
+        return {key: spread(part, f"{path}.{key}", dims, opened) for key, part in x.items()}
+    if isinstance(x, list | tuple):
+        return type(x)([spread(part, f"{path}.{k}", dims, opened) for k, part in enumerate(x)])
+    if path not in dims:
+        return None
+    return {axis: opened.setdefault(name, torch().export.Dim(name)) for axis, name in dims[path].items()}
+
+
+def decomposed(program: Any) -> Any:
+    """A program of functional ops: those that have rules as they are, others in core ops of PyTorch's."""
+    table = torch().export.default_decompositions()
+    for op in list(table):
+        if word(op) in RULES:
+            table.pop(op)
+    return program.run_decompositions(table)
+
+
+def word(op: Any) -> str:
+    """What an op is called here."""
+    if isinstance(op, torch()._ops.OpOverload):
+        space, _, name = op.name().partition("::")
+        name = name.removesuffix(".default")
+        return name if space == "aten" else f"{space}::{name}"
+    if isinstance(op, torch()._ops.HigherOrderOperator):
+        return f"higher_order.{op.name()}"
+    return f"{getattr(op, '__module__', '').lstrip('_')}.{op.__name__}"
+
+
+def graph(module: Any) -> Graph:
+    """A graph module as plain values."""
+    nodes: list[Node] = []
+    inputs: list[str] = []
+    outputs: Any = ()
+    for n in module.graph.nodes:
+        if n.op == "placeholder":
+            inputs.append(n.name)
+        elif n.op == "output":
+            outputs = plain(n.args[0], module)
+        elif n.op == "call_function":
+            nodes.append(Node(n.name, word(n.target), arguments(n, module), dtypes(n), line(n)))
+    return Graph(tuple(inputs), tuple(nodes), outputs)
+
+
+def arguments(n: Any, module: Any) -> tuple[Any, ...]:
+    """All arguments of a node in the order of its schema, defaults too."""
+    schema = getattr(n.target, "_schema", None)
+    if schema is None:
+        return tuple(plain(x, module) for x in (*n.args, *n.kwargs.values()))
+    found: list[Any] = []
+    for k, a in enumerate(schema.arguments):
+        if a.name not in PLACES:
+            x = n.args[k] if k < len(n.args) else n.kwargs.get(a.name, a.default_value)
+            found.append(plain(x, module))
+    return tuple(found)
+
+
+def plain(x: Any, module: Any) -> Any:
+    """An argument without anything of PyTorch's."""
+    kinds = torch()
+    if isinstance(x, kinds.fx.Node):
+        return graph(getattr(module, x.target)) if x.op == "get_attr" else Ref(x.name)
+    if isinstance(x, kinds.dtype):
+        return named(x)
+    if isinstance(x, list | tuple):
+        return [plain(part, module) for part in x]
+    if x is None or isinstance(x, bool | int | float | complex | str):
+        return x
+    if isinstance(x, kinds.SymInt | kinds.SymFloat | kinds.SymBool):
+        return x.node.maybe_as_int()
+    return str(x)
+
+
+def named(dtype: Any) -> str:
+    """A dtype by its name. Raises DTypeError where Stele has none of it."""
+    name = str(dtype).removeprefix("torch.")
+    if name not in DTYPES:
+        raise DTypeError(f"the model computes in torch.{name}, which is no dtype here",
+                         hint="Write module.float() before it is exported.")
+    return name
+
+
+def dtypes(n: Any) -> tuple[str | None, ...]:
+    """The dtypes of a node's results."""
+    value = n.meta.get("val")
+    many = value if isinstance(value, list | tuple) else [value]
+    return tuple(named(x.dtype) if isinstance(x, torch().Tensor) else None for x in many)
+
+
+def line(n: Any) -> str:
+    """The line of the user's that a node comes from."""
+    found = re.findall(r'File "([^"]+)", line (\d+)', n.meta.get("stack_trace") or "")
+    return "{}:{}".format(*found[-1]) if found else ""
+
+
+def shared(x: Any) -> st.Tensor:
+    """A tensor of PyTorch's as one of Stele on the same memory."""
+    named(x.dtype)
+    return st.from_dlpack(x.detach().cpu().resolve_conj())
+
+
+def structure(spec: Any) -> Any:
+    """Containers of a pytree with numbers of its leaves in their places."""
+    return contained(torch().utils._pytree.tree_unflatten(list(range(spec.num_leaves)), spec))
+
+
+def contained(x: Any) -> Any:
+    """Containers as plain ones."""
+    if isinstance(x, Mapping):
+        return {key: contained(part) for key, part in x.items()}
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*map(contained, x))
+    return type(x)(map(contained, x)) if isinstance(x, list | tuple) else x
+
+
+def program(exported: Any, names: Sequence[str] | None) -> Program:
+    """An exported program as plain values; `names` are those of its arguments."""
+    made = decomposed(exported)
+    says, placeholders = made.graph_signature, [n for n in made.graph.nodes if n.op == "placeholder"]
+    weights: dict[str, str] = {}
+    constants: dict[str, Any] = {}
+    inputs: list[Input] = []
+    for n, spec in zip(placeholders, says.input_specs):
+        match spec.kind.name:
+            case "PARAMETER" | "BUFFER": weights[n.name] = spec.target
+            case "USER_INPUT": inputs.append(given(n, spec))
+            case _: constants[n.name] = shared(made.constants[spec.target])
+    args, kwargs = structure(made.call_spec.in_spec)
+    written: list[tuple[int, str]] = []
+    returned: list[int] = []
+    for k, spec in enumerate(says.output_specs):
+        if spec.kind.name == "BUFFER_MUTATION":
+            written.append((k, spec.target))
+        elif spec.kind.name == "USER_OUTPUT":
+            returned.append(k)
+        else:
+            raise ArgumentError(f"the model writes to what it is given ({spec.target}), which no program does",
+                                hint="Return the new numbers instead.")
+    own = tuple(names) if names else tuple(inputs[x].name if isinstance(x, int) else f"argument_{k}"
+                                           for k, x in enumerate([*args, *kwargs.values()]))
+    return Program(graph(made.graph_module), weights, constants, tuple(inputs), own, (*args, *kwargs.values()),
+                   structure(made.call_spec.out_spec), tuple(written), tuple(returned))
+
+
+def given(n: Any, spec: Any) -> Input:
+    """An argument of the model."""
+    value = n.meta.get("val")
+    if not isinstance(value, torch().Tensor):
+        return Input(n.name, None, getattr(spec.arg, "value", None))
+    return Input(n.name, tuple(k if isinstance(k, int) else str(k) for k in value.shape))

@@ -1,0 +1,177 @@
+"""A module of PyTorch as one of Stele: its parameters and buffers under their names, on the same memory."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import stele as st
+from stele.errors import ArgumentError, ShapeError, nearest
+from stele.interop.imported import Imported
+from stele.interop.torch.export import Dims, argument_names, exported, program, shared, torch
+from stele.interop.torch.program import Input, Program
+from stele.interop.torch.run import checked, run
+from stele.ir.door import public
+
+
+class TorchModule(Imported):
+    """A `program` of PyTorch, called as the module was; its `weights` are by name.
+
+    It runs imperatively and compiled, is trained as any other module, and needs PyTorch no more. What the module did
+    in the mode that it was exported in, it does: `train()` and `eval()` change nothing. Raises ArgumentError for other
+    arguments than it was exported with, ShapeError for another size of an axis that is not open.
+    """
+
+    def __init__(self, program: Program, weights: Mapping[str, st.Tensor]) -> None:
+        checked(program.graph)
+        self.program, self.weights = program, dict(weights)
+        self.name_inputs(program.names)
+
+    def forward(self, *x: Any, **named: Any) -> Any:
+        p = self.program
+        given = dict(zip(p.graph.inputs, self.graph_inputs(self.bound(x, named))))
+        outputs = run(p.graph, *(given[name] for name in p.graph.inputs))
+        for k, name in p.written:
+            self.weights[name].assign(outputs[k])
+        return structured(p.result, [outputs[k] for k in p.returned])
+
+    def graph_inputs(self, leaves: Mapping[int, Any]) -> Iterator[Any]:
+        """What the graph takes, in order: weights, constants and the leaves of the arguments."""
+        p, count = self.program, iter(range(len(self.program.inputs)))
+        for name in p.graph.inputs:
+            if name in p.weights:
+                yield self.weights[p.weights[name]]
+            elif name in p.constants:
+                yield p.constants[name]
+            else:
+                yield leaves[next(count)]
+
+    def bound(self, x: Sequence[Any], named: Mapping[str, Any]) -> dict[int, Any]:
+        """The leaves of the arguments by their number. Raises ArgumentError for too much or too little."""
+        names = self.program.names
+        for name in named.keys() - set(names):
+            guess = nearest(name, names)
+            raise ArgumentError(f"the model has no argument {name!r}; it has {', '.join(names)}",
+                                hint=f"Did you mean {guess!r}?" if guess else None)
+        given = {**dict(zip(names, x)), **named}
+        if len(x) > len(names) or len(given) < len(names):
+            raise ArgumentError(f"the model was exported with {len(names)} arguments ({', '.join(names)}), "
+                                f"got {max(len(x), len(given))}")
+        leaves: dict[int, Any] = {}
+        for name, tree in zip(names, self.program.args):
+            for k, leaf in matched(tree, given[name], name):
+                leaves[k] = taken(self.program.inputs[k], leaf)
+        return leaves
+
+    @property
+    def dims(self) -> dict[str, dict[int, str]]:
+        """The open sizes, by argument and axis, for `st.compile`: one program for all of them."""
+        inputs, found = self.program.inputs, dict[str, dict[int, str]]()
+        for name, tree in zip(self.program.names, self.program.args):
+            for k, path in leaf_paths(tree, name):
+                opened = {a: n for a, n in enumerate(inputs[k].shape or ()) if isinstance(n, str)}
+                found |= {path: {a: re.sub(r"\W", "_", n) for a, n in opened.items()}} if opened else {}
+        return found
+
+    def extra_repr(self) -> str:
+        return f"{', '.join(self.program.names)}: {len(self.program.graph.nodes)} ops"
+
+
+def matched(tree: Any, x: Any, path: str) -> Iterator[tuple[int, Any]]:
+    """The leaves of an argument with their numbers. Raises ArgumentError for other containers than it had."""
+    if isinstance(tree, int):
+        yield tree, x
+        return
+    if tree is None:
+        return
+    keys = list(tree) if isinstance(tree, Mapping) else list(range(len(tree)))
+    fits = isinstance(x, Mapping) and set(x) == set(keys) if isinstance(tree, Mapping) else (
+        isinstance(x, list | tuple) and len(x) == len(keys))
+    if not fits:
+        raise ArgumentError(f"{path} was {shown(tree)} when the model was exported, got {type(x).__name__}")
+    for key in keys:
+        yield from matched(tree[key], x[key], f"{path}.{key}")
+
+
+def shown(tree: Any) -> str:
+    """A container as messages name it."""
+    return f"a dict of {', '.join(map(str, tree))}" if isinstance(tree, Mapping) else f"a row of {len(tree)}"
+
+
+def leaf_paths(tree: Any, path: str) -> Iterator[tuple[int, str]]:
+    """The numbers of leaves and their paths."""
+    if isinstance(tree, int):
+        yield tree, path
+    elif isinstance(tree, Mapping | list | tuple):
+        for key, part in tree.items() if isinstance(tree, Mapping) else enumerate(tree):
+            yield from leaf_paths(part, f"{path}.{key}")
+
+
+def taken(i: Input, x: Any) -> Any:
+    """A leaf as the program takes it. Raises ShapeError and ArgumentError where it was exported for another."""
+    if i.shape is None:
+        if i.constant is not None and x != i.constant:
+            raise ArgumentError(f"{i.name} was {i.constant!r} when the model was exported, got {x!r}",
+                                hint="Export it with this one too.")
+        return x
+    x = st.asarray(x)
+    if x.ndim != len(i.shape) or any(isinstance(n, int) and m != n for n, m in zip(i.shape, x.shape)):
+        raise ShapeError(f"{i.name} was of shape ({', '.join(map(str, i.shape))}) when the model was exported, "
+                         f"got {tuple(x.shape)}",
+                         hint=f'Open an axis: from_torch(module, args, dims={{"{i.name}": {{0: "batch"}}}}).')
+    return x
+
+
+def structured(tree: Any, outputs: Sequence[Any]) -> Any:
+    """Outputs in their containers."""
+    if isinstance(tree, Mapping):
+        return {key: structured(part, outputs) for key, part in tree.items()}
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*(structured(part, outputs) for part in tree))
+    if isinstance(tree, list | tuple):
+        return type(tree)(structured(part, outputs) for part in tree)
+    return outputs[tree] if isinstance(tree, int) else tree
+
+
+@public
+def from_torch(module: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, *,
+               dims: Dims | None = None) -> TorchModule:
+    """A `module` of PyTorch as one of Stele, through `torch.export` with these example `args` and `kwargs`.
+
+    Parameters and buffers have their names, and begin on the memory of PyTorch's: nothing is copied. Axes that `dims`
+    names are open, `dims={"x": {0: "batch"}}`; others are those of the examples. A `torch.export.ExportedProgram` is
+    taken as it is. Results have the dtypes that PyTorch says. Raises ArgumentError for what the exporter cannot trace,
+    DataError for ops that have no rule, all named in one error, and without PyTorch.
+
+    >>> from importlib.util import find_spec
+    >>> from stele.interop.torch import from_torch
+    >>> callable(from_torch)
+    True
+    """
+    kinds = torch()
+    if isinstance(module, kinds.export.ExportedProgram):
+        return made(module, program(module, None))
+    if not isinstance(module, kinds.nn.Module):
+        raise ArgumentError(f"from_torch takes a torch.nn.Module, got {type(module).__name__}",
+                            hint="from_torch_function makes an op of a function of PyTorch's.")
+    more, given = dict(kwargs or {}), tuple(args)
+    return made(e := exported(module, given, more, dims or {}), program(e, argument_names(module, len(given), more)))
+
+
+def made(exported: Any, program: Program) -> TorchModule:
+    """The module of a program, with the weights that were exported."""
+    known: dict[int, st.Tensor] = {}        # tied ones are one
+    weights: dict[str, st.Tensor] = {}
+    held = {**exported.constants, **exported.state_dict}
+    for name in program.weights.values():
+        x = held[name]
+        if id(x) not in known:
+            own = shared(x)
+            if isinstance(x, torch().nn.Parameter) and own.dtype.is_float:
+                own.requires_grad_().requires_grad_(x.requires_grad)
+            known[id(x)] = own
+        weights[name] = known[id(x)]
+    found = TorchModule(program, weights)
+    found._transient = tuple(name for name in weights if name not in exported.state_dict)
+    return found

@@ -1,0 +1,105 @@
+"""PyTorch's reductions, running totals and sorts."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import stele as st
+from stele.interop.torch.elementwise import Rules, truth
+
+Reduction = Callable[..., Any]
+
+
+def axes(dim: Any) -> tuple[int, ...] | int | None:
+    """Axes as Stele names them: None and no axis are all of them."""
+    return tuple(dim) if isinstance(dim, list | tuple) and dim else dim if isinstance(dim, int) else None
+
+
+def over(f: Reduction) -> Reduction:
+    """A reduction over axes, of which none are all."""
+    return lambda x, dim=None, keep=False, dtype=None: f(
+        x if dtype is None else x.astype(dtype), axis=axes(dim), keepdims=keep)
+
+
+def whole(f: Reduction) -> Reduction:
+    """A reduction of all elements."""
+    return lambda x, dtype=None: f(x if dtype is None else x.astype(dtype))
+
+
+def extreme(x: Any, largest: bool, dim: Any, keep: bool) -> Any:
+    """The largest or smallest elements; of yes and no, too."""
+    f = st.max if largest else st.min
+    if x.dtype == "bool":
+        return f(x.astype("uint8"), axis=axes(dim), keepdims=keep) != 0
+    return f(x, axis=axes(dim), keepdims=keep)
+
+
+def extreme_at(largest: bool) -> Reduction:
+    """The largest or smallest elements along an axis, and where they stand."""
+    def rule(x: Any, dim: int, keep: bool = False) -> Any:
+        if not x.ndim:
+            return x, st.tensor(0)
+        at = position(largest)(x, dim, True)
+        y = st.take_along_axis(x, at, axis=dim)
+        return (y, at) if keep else (st.squeeze(y, axis=dim), st.squeeze(at, axis=dim))
+
+    return rule
+
+
+def position(largest: bool) -> Reduction:
+    """Where the largest or smallest element stands, along an axis or among all."""
+    def rule(x: Any, dim: Any = None, keep: bool = False) -> Any:
+        if not x.ndim:
+            return st.tensor(0)
+        return (st.argmax if largest else st.argmin)(x, axis=dim, keepdims=keep)
+
+    return rule
+
+
+def var(x: Any, dim: Any = None, correction: Any = 1, keep: bool = False) -> Any:
+    """The variance over axes."""
+    return st.var(x, axis=axes(dim), keepdims=keep, correction=1 if correction is None else correction)
+
+
+def sort(x: Any, dim: int, descending: bool) -> Any:
+    """Elements in order along an axis, and where they stood."""
+    return st.sort(x, axis=dim, descending=descending, return_indices=True) if x.ndim else (x, st.tensor(0))
+
+
+def topk(x: Any, k: Any, dim: int, largest: bool, ordered: bool) -> Any:
+    """The k largest or smallest along an axis, and where they stand."""
+    return tuple(st.topk(x, k, axis=dim, largest=largest, sorted=ordered)) if x.ndim else (x, st.tensor(0))
+
+
+def softmax(f: Reduction) -> Reduction:
+    """Softmax or its logarithm; numbers of no axes are one alone."""
+    def rule(x: Any, dim: int, how: Any = None) -> Any:
+        wide = x.astype("float32") if how is True else x.astype(how) if isinstance(how, str) else x
+        return f(wide, dim) if x.ndim else f(wide.reshape((1,)), 0).reshape(())
+
+    return rule
+
+
+def cumsum(x: Any, dim: int, dtype: Any) -> Any:
+    """Running totals along an axis."""
+    x = x if dtype is None else x.astype(dtype)
+    return st.cumulative_sum(x, axis=dim) if x.ndim else x
+
+
+RULES: Rules = {
+    "sum": whole(st.sum), "sum.dim_IntList": over(st.sum), "mean": whole(st.mean), "mean.dim": over(st.mean),
+    "prod": whole(st.prod), "prod.dim_int": over(st.prod),
+    "amax": lambda x, dim, keep: extreme(x, True, dim, keep),
+    "amin": lambda x, dim, keep: extreme(x, False, dim, keep),
+    "max": lambda x: extreme(x, True, None, False), "min": lambda x: extreme(x, False, None, False),
+    "any any.dim any.dims": over(lambda x, **how: st.any(truth(x), **how)),
+    "all all.dim all.dims": over(lambda x, **how: st.all(truth(x), **how)),
+    "argmax": position(True), "argmin": position(False), "max.dim": extreme_at(True), "min.dim": extreme_at(False),
+    "var.correction": var, "var.dim": lambda x, dim, unbiased, keep: var(x, dim, int(unbiased), keep),
+    "cumsum": cumsum, "sort": sort, "sort.stable": lambda x, stable, dim, descending: sort(x, dim, descending),
+    "topk": topk,
+    "_softmax softmax.int": softmax(st.softmax), "_log_softmax log_softmax.int": softmax(st.log_softmax),
+    "logsumexp": over(st.logsumexp),
+}

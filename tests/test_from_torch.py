@@ -1,0 +1,305 @@
+"""Modules of PyTorch as modules of Stele: every core op, whole models, shared memory, functions both ways."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import islice
+from typing import Any
+
+import aten
+import numpy as np
+import peer
+import pytest
+
+import stele as st
+from stele import optim
+from stele.errors import ArgumentError, DataError, ShapeError
+from stele.interop import torch as stt
+from stele.interop.torch.program import Graph, Node, Ref
+from stele.interop.torch.run import apply, checked
+from stele.interop.torch.table import RULES
+
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch: pip install torch")
+F32 = np.float32
+
+
+def torch() -> Any:
+    return import_module("torch")
+
+
+def overload(name: str) -> Any:
+    """An op of PyTorch's by its name here."""
+    op, _, kind = name.partition(".")
+    return getattr(getattr(torch().ops.aten, op), kind or "default")
+
+
+def theirs(x: Any) -> Any:
+    """An argument as PyTorch takes it."""
+    if isinstance(x, np.ndarray | np.generic):
+        return torch().tensor(np.asarray(x))
+    if isinstance(x, str) and x in ("int64", "float32", "float64"):
+        return getattr(torch(), x)
+    return [theirs(part) for part in x] if isinstance(x, list) else x
+
+
+def ours(x: Any) -> Any:
+    """An argument as a rule takes it."""
+    if isinstance(x, np.ndarray | np.generic):
+        return st.tensor(np.asarray(x))
+    return [ours(part) for part in x] if isinstance(x, list) else x
+
+
+def many(y: Any) -> list[Any]:
+    return list(y) if isinstance(y, tuple | list) else [y]
+
+
+def called(name: str, case: aten.Case) -> list[np.ndarray[Any, Any]]:
+    """What PyTorch makes of a case; an empty array where there is nothing to compare."""
+    op = overload(name)
+    own = [a for a in op._schema.arguments if a.name not in (
+        "layout", "device", "pin_memory", "memory_format", "non_blocking", "generator")]
+    given = dict(zip((a.name for a in own), map(theirs, case), strict=True))
+    by_place = [given[a.name] for a in own if not a.kwarg_only]
+    by_name = {a.name: given[a.name] for a in own if a.kwarg_only}
+    made = many(op(*by_place, **by_name))
+    return [np.asarray(y) if y is not None else np.empty(0) for y in (made[:1] if name == "_embedding_bag" else made)]
+
+
+ROWS = [(name, case) for name, cases in aten.CASES.items() for case in cases]
+
+
+def asked(_: Any) -> list[np.ndarray[Any, Any]]:
+    """All results of all cases in a row, behind how many each case has."""
+    made = [called(name, case) for name, case in ROWS]
+    flat = [np.zeros_like(y) if name in aten.DRAWN else y for (name, _), ys in zip(ROWS, made) for y in ys]
+    return [np.array([len(ys) for ys in made]), *flat]
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, list[list[np.ndarray[Any, Any]]]]:
+    """What PyTorch gives for every case, by op."""
+    counts, *flat = peer.torch_gives("aten", asked)
+    rest, found = iter(flat), dict[str, list[Any]]()
+    for (name, _), n in zip(ROWS, counts, strict=True):
+        found.setdefault(name, []).append(list(islice(rest, int(n))))
+    return found
+
+
+@pytest.mark.parametrize("name", aten.CASES)
+def test_core_op(name: str, answers: dict[str, list[list[np.ndarray[Any, Any]]]]) -> None:
+    for case, wanted in zip(aten.CASES[name], answers[name], strict=True):
+        whole = name.startswith("sym_") or name == "_local_scalar_dense"
+        node = Node(name, name, (), (None,) * len(wanted) if whole else tuple(str(y.dtype) for y in wanted))
+        made = many(apply(node, [ours(x) for x in case]))
+        for y, own in zip(wanted, made, strict=name != "_embedding_bag"):
+            found = own.numpy() if isinstance(own, st.Tensor) else np.asarray(own)
+            assert found.shape == y.shape and (whole or found.dtype == y.dtype), (case, found.dtype, y.dtype)
+            if name not in aten.DRAWN:
+                np.testing.assert_allclose(found, y, 2e-5, 2e-5 * max(1, np.abs(y).max(initial=0)), err_msg=str(case))
+
+
+@needs_torch
+def test_every_core_op_has_a_rule_and_a_case() -> None:
+    aten_ops = torch().ops.aten
+    packets = [getattr(aten_ops, name) for name in dir(aten_ops)]
+    ops = [getattr(p, kind) for p in packets if hasattr(p, "overloads") for kind in p.overloads()]
+    core = {op.name().removeprefix("aten::") for op in ops if torch().Tag.core in op.tags}
+    assert len(core) > 180 and core <= RULES.keys()
+    assert core <= {name.removesuffix(".default") for name in aten.CASES} | {"bitwise_xor.Scalar"}
+
+
+def test_ops_without_a_rule_are_named_in_one_error() -> None:
+    nodes = tuple(Node(f"n{k}", op, (Ref("x"),), ("float32",)) for k, op in enumerate(["frobnicate", "own::op", "relu",
+                                                                                     "frobnicate"]))
+    with pytest.raises(DataError, match=r"2 ops that have no rule: frobnicate \(2 times\), own::op"):
+        checked(Graph(("x",), nodes, [Ref("n2")]))
+
+
+def close(found: Any, wanted: Any) -> None:
+    """Whether containers of tensors are equal, dtypes and shapes too."""
+    if isinstance(wanted, tuple | list):
+        for a, b in zip(found, wanted, strict=True):
+            close(a, b)
+        return
+    wanted = wanted.detach().numpy()
+    assert found.dtype == str(wanted.dtype) and found.shape == wanted.shape
+    np.testing.assert_allclose(found.numpy(), wanted, 1e-5, 1e-5)
+
+
+def models() -> dict[str, tuple[Any, Sequence[Any], Any, Sequence[Any]]]:
+    """Modules of PyTorch with what they take, what of it is open, and the same at other sizes."""
+    t = torch()
+    t.manual_seed(0)
+    nn, r = t.nn, t.randn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv, self.norm = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8)
+            self.fc, self.pool = nn.Linear(8, 4), nn.MaxPool2d(2)
+            self.register_buffer("scale", t.full((4,), 2.0), persistent=False)
+
+        def forward(self, x: Any, parts: Any = None, *, both: bool = False) -> Any:
+            h = self.pool(t.relu(self.norm(self.conv(x)))).mean((2, 3))
+            y = self.fc(h) * self.scale
+            return {"y": y, "parts": (h, [y.argmax(1)])} if both else y
+
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, activation="gelu")
+    return {
+        "mlp": (nn.Sequential(nn.Linear(4, 8), nn.SiLU(), nn.Linear(8, 2)), [r(3, 4)], {"input": {0: "n"}}, [r(7, 4)]),
+        "cnn": (Net(), [r(2, 3, 8, 8)], {"x": {0: "n"}}, [r(5, 3, 8, 8)]),
+        "transformer": (nn.TransformerEncoder(layer, 2), [r(2, 5, 16)], {"src": {0: "n", 1: "t"}}, [r(3, 7, 16)]),
+        "lstm": (nn.LSTM(4, 5, 2, batch_first=True, bidirectional=True), [r(2, 3, 4)], {"input": {0: "n"}},
+                 [r(4, 3, 4)]),
+        "gru": (nn.GRU(4, 5), [r(3, 2, 4)], {"input": {1: "n"}}, [r(3, 6, 4)]),
+    }
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ["mlp", "cnn", "transformer", "lstm", "gru"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_at_open_sizes(name: str) -> None:
+    module, args, dims, others = models()[name]
+    own = stt.from_torch(module.eval(), args, dims=dims)
+    compiled = st.compile(own, dims=own.dims)
+    for given in (args, others):
+        wanted = module(*given)
+        close(own(*map(st.from_dlpack, given)), wanted)
+        close(compiled(*map(st.from_dlpack, given)), wanted)
+    assert compiled.compiles == 1
+    assert [n for n, _ in own.named_parameters()] == [n for n, _ in module.named_parameters()]
+    assert set(own.state_dict()) == set(module.state_dict())
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_weights_are_shared_and_trained() -> None:
+    t = torch()
+    module, args, dims, _ = models()["cnn"]
+    own = stt.from_torch(module.train(), args, dims=dims)
+    assert own.weights["fc.weight"].numpy().ctypes.data == module.fc.weight.data_ptr()
+    x, y = t.randn(16, 3, 8, 8), t.randint(0, 4, (16,))
+    ours_, theirs_ = optim.SGD(own.parameters(), lr=0.1), t.optim.SGD(module.parameters(), lr=0.1)
+
+    @st.compile
+    def step(x: Any, y: Any) -> Any:
+        ours_.zero_grad()
+        loss = st.cross_entropy(own(x), y)
+        loss.backward()
+        ours_.step()
+        return loss
+
+    before = module.fc.weight.detach().clone()
+    losses = [float(step(x.numpy(), y.numpy())) for _ in range(3)]
+    assert t.equal(before, module.fc.weight)        # what is learnt here is not written over there
+    for wanted in losses:
+        theirs_.zero_grad()
+        loss = t.nn.functional.cross_entropy(module(x), y)
+        loss.backward()
+        theirs_.step()
+        assert abs(loss.item() - wanted) < 1e-4
+    close(own.weights["norm.running_mean"], module.norm.running_mean)
+    close(own.weights["norm.running_var"], module.norm.running_var)
+    assert int(own.weights["norm.num_batches_tracked"]) == 3
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_containers_of_arguments_and_results() -> None:
+    module, args, _, _ = models()["cnn"]
+    own = stt.from_torch(module.eval(), args, {"both": True})
+    x = st.from_dlpack(args[0])
+    made, wanted = own(x, both=True), module(args[0], both=True)
+    close(made["y"], wanted["y"])
+    close(made["parts"], wanted["parts"])
+    with pytest.raises(ArgumentError, match="both was True when the model was exported, got False"):
+        own(x, both=False)
+    with pytest.raises(ArgumentError, match=r"no argument 'bath'; it has x, both.*Did you mean 'both'"):
+        own(x, bath=True)
+    with pytest.raises(ShapeError, match=r"x was of shape \(2, 3, 8, 8\) .*Open an axis"):
+        own(st.zeros((3, 3, 8, 8)), both=True)
+    with pytest.raises(ArgumentError, match="dims names 'y'; the tensors given are x"):
+        stt.from_torch(module, args, dims={"y": {0: "n"}})
+    with pytest.raises(ArgumentError, match=r"takes a torch.nn.Module, got function"):
+        stt.from_torch(lambda x: x, args)
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_what_no_program_can_hold_is_said() -> None:
+    t = torch()
+
+    class Odd(t.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x * 2 if x.sum() > 0 else x
+
+    with pytest.raises(ArgumentError, match=r"torch.export cannot trace this Odd"):
+        stt.from_torch(Odd(), [t.ones(2)])
+
+
+@needs_torch
+def test_a_function_of_stele_inside_pytorch() -> None:
+    t = torch()
+    x, w = t.randn(3, 4, requires_grad=True), t.randn(4, 2, requires_grad=True)
+    f = stt.to_torch(st.compile(lambda x, w: {"y": st.tanh(x @ w), "more": ((x * x).sum(), x.argmax(axis=1))}))
+    made = f(x, w)
+    assert not made["more"][1].requires_grad and made["more"][1].dtype == t.int64
+    found = t.autograd.grad(made["y"].sum() * 2 + made["more"][0], (x, w))
+    wanted = t.autograd.grad(t.tanh(x @ w).sum() * 2 + (x * x).sum(), (x, w))
+    for a, b in zip(found, wanted):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-5, 1e-5)
+    given = t.ones(3)
+    assert stt.to_torch(lambda x: x)(given).data_ptr() == given.data_ptr()
+    assert stt.to_torch(lambda x: x.sum())(t.zeros(0)).item() == 0
+    doubles = [t.randn(2, 2, dtype=t.float64, requires_grad=True) for _ in range(2)]
+    both = stt.to_torch(lambda x, y: (st.sin(x @ y), x * 2))
+    assert t.autograd.gradcheck(both, doubles) and t.autograd.gradgradcheck(both, doubles)
+
+
+@needs_torch
+def test_pytorch_trains_a_module_of_stele() -> None:
+    t = torch()
+    st.manual_seed(0)
+    model = st.nn.Sequential(st.nn.Linear(4, 16), st.nn.Tanh(), st.nn.Linear(16, 1))
+    own = stt.to_torch(model)
+    assert [n for n, _ in own.named_parameters()] == [n for n, _ in model.named_parameters()]
+    optimizer = t.optim.Adam(own.parameters(), lr=0.05)
+    x = t.randn(64, 4)
+    y = x.sum(1, keepdim=True)
+    losses: list[float] = []
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss = ((own(x) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] / 20
+    model.load_state_dict(own.state_dict())
+    np.testing.assert_allclose(model(st.from_dlpack(x)).numpy(), own(x).detach().numpy(), 1e-6, 1e-6)
+
+
+@needs_torch
+def test_a_function_of_pytorch_as_an_op() -> None:
+    t = torch()
+    f = stt.from_torch_function(lambda x, y: (t.special.i0(x) * y, x.sum()))
+
+    def loss(x: Any, y: Any) -> Any:
+        a, b = f(x, y)
+        return (a * a).sum() + b
+
+    x, y = st.tensor([1.0, 2.0]), st.tensor([3.0, 4.0])
+    wanted = st.grad(lambda x, y: ((st.i0(x) * y) ** 2).sum() + x.sum(), (0, 1))(x, y)
+    for g in (st.grad(loss, (0, 1)), st.compile(st.grad(loss, (0, 1)))):
+        for a, b in zip(g(x, y), wanted):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-5)
+    erf = stt.from_torch_function(t.erf, shape=lambda x: x)
+    third = lambda f: st.grad(st.grad(st.grad(f)))(st.tensor(0.5)).item()
+    assert abs(third(erf) - third(st.erf)) < 1e-5
+    slope = st.compile(st.grad(lambda x: erf(x).sum()), dims={"x": {0: "n"}})
+    assert slope(st.ones(3)).shape == (3,) and slope(st.ones(0)).shape == (0,) and slope.compiles == 1
+    assert erf(st.zeros((0, 2))).shape == (0, 2) and erf(st.ones(2, dtype="bfloat16")).dtype == "bfloat16"
+    n = st.placeholder(("n",))
+    assert st.function([n], erf(n))(st.zeros(2)).tolist() == [0, 0]
+    with pytest.raises(ShapeError, match=r"open sizes float32\[n\] cannot be asked of PyTorch.*shape=lambda"):
+        f(n, n)
