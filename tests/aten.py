@@ -141,7 +141,7 @@ CASES: dict[str, list[Case]] = {
 
     **each("upsample_nearest2d.vec", (IMAGE, [9, 4], None), (IMAGE, None, [2.0, 1.5])),
     **each("upsample_bilinear2d.vec", (IMAGE, [9, 4], False, None), (IMAGE, None, True, [2.0, 1.5])),
-    **each("grid_sampler_2d", *((IMAGE, f(2, 4, 3, 2), mode, outside, mode == 0) for mode in (0, 1, 2) for outside in (0, 1, 2))),
+    **each("grid_sampler_2d", *((IMAGE, f(2, 4, 3, 2), mode, outside, mode == 0) for mode, outside in ((0, 0), (1, 1), (0, 2)))),
 
     **each("native_layer_norm", (SIGNAL, [3, 7], f(3, 7), f(3, 7), 1e-5), (X, [3], None, None, 1e-3)),
     **each("native_layer_norm_backward", (f(2, 3), X, [3], f(2, 1), u(2, 1), ROW, f(3), [True, True, True])),
