@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from stele.backend.llvm import nest
 from stele.backend.llvm.access import Address, Extent, Index, Near, Operand, Write, size_of
-from stele.backend.llvm.launch import Builder, Launch, i8, i64
+from stele.backend.llvm.launch import Builder, Launch, i8, i64, new_function
 from stele.backend.llvm.vectors import masked_load, masked_store, store_lanes
 from stele.ir.sizes import Dim
 from stele.kernel.machine import Machine
@@ -157,6 +157,22 @@ class Code(Builder):
         """A constant table of numbers, which the kernel knows by a word."""
         name = f"{self.function.name}.{word}"
         return Ref(self, self.module.globals.get(name) or nest.table(self.module, name, values or [0]), i64)
+
+
+    def apart(self, word: str, places: Sequence[Ref], numbers: Sequence[Number],
+              write: Callable[[Code, list[Ref], list[Int]], None]) -> None:
+        """Calls a function that `write` writes, of addresses and numbers, which is named once in a kernel: what LLVM
+        would keep in registers for the code around it, it takes from the sums of a loop."""
+        taken = [x.value for x in numbers if isinstance(x, Int) and not isinstance(x.value, ir.Constant)]
+        given = [self.ctx, *(place.address for place in places), *taken]
+        b = new_function(self.module, f"{self.function.name}.{word}", *(x.type for x in given), writer=Code)
+        b.function.linkage = "internal"
+        b.function.attributes.add("noinline")
+        held = dict(zip(map(id, given[1:]), b.function.args[1:]))
+        write(b, [Ref(b, held[id(place.address)], place.dtype) for place in places],
+              [Int(b, held.get(id(raw(x)), raw(x))) for x in numbers])
+        b.ret_void()
+        self.call(b.function, given)
 
 
 class Scratch:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from stele.backend.contract.bilinear import ONE, Scheme
-from stele.backend.contract.code import Code, Number, Numbers, Pair, Ref, Vectors, place, read
+from stele.backend.contract.code import Code, Int, Number, Numbers, Pair, Ref, Vectors, place, read
 from stele.backend.llvm.access import Operand
 from stele.backend.llvm.vectors import transpose
 
@@ -72,19 +72,27 @@ class Panel:
 
     def _transpose(self, b: Code, to: Ref, across: Pair, deep: Pair, buffer: Ref) -> None:
         """Reads squares along the depth and stores their columns."""
-        lanes, width, square, axis = self.lanes, self.width, self.lanes ** 2, self.operand.lane_axis
-        with b.loop(*deep, lanes) as k, b.loop(0, width, lanes) as x0:
+        lanes, axis = self.lanes, self.operand.lane_axis
+        whole = self.width // lanes * lanes
+
+        def square(x0: Number, k: Int, width: int) -> None:
+            """Lanes of depths from `k` on of the `width` positions from `x0` on."""
             with b.loop(0, lanes) as r:
                 x = across[0] + x0 + r
-                inside = b.and_(x < across[1], x0 + r < width)
+                inside = b.and_(x < across[1], r < width)
                 mask = b.below(b.either(inside, deep[1] - k, 0), lanes)
                 x = b.either(inside, x, across[0])      # lanes left out of a page never touched cost 100 ns as well
                 for p, vector in enumerate(self._sums(b, (x, k), axis, mask)):
-                    (buffer + (r * lanes + p * square)).store(vector)
-            rest = width - x0
+                    (buffer + (r * lanes + p * lanes ** 2)).store(vector)
             with b.loop(0, self.scheme.products) as p:
-                made = buffer + p * square
+                made = buffer + p * lanes ** 2
                 columns = transpose(b, [(made + r * lanes).load(lanes) for r in range(lanes)])
-                start = p * self.apart + (k - deep[0]) * width + x0
+                start = p * self.apart + (k - deep[0]) * self.width + x0
                 for i, vector in enumerate(columns):
-                    (to + (start + i * width)).store(vector, None if width % lanes == 0 else b.below(rest, lanes))
+                    (to + (start + i * self.width)).keep(vector, width)
+
+        with b.loop(*deep, lanes) as k:
+            with b.loop(0, whole, lanes) as x0:
+                square(x0, k, lanes)
+            if whole < self.width:
+                square(whole, k, self.width - whole)

@@ -12,6 +12,7 @@ from stele.backend.contract.conv.planes import BANDS, Planes, cuts, several
 from stele.backend.contract.conv.stencil import Conv, Stencil, Tap, forward_stencil
 from stele.backend.contract.tile import Price, Tile, best_tile
 from stele.backend.llvm.access import Operand, size_of
+from stele.backend.llvm.launch import i64
 from stele.backend.llvm.nest import round_up, shuffle
 from stele.kernel.machine import Machine
 
@@ -93,17 +94,22 @@ class DirectWeight(Gradient):
         with b.loop(0, columns, tile.vectors) as j0:
             lines = [self._line(b, x, b.least(j0 + v, columns - 1)) for v in range(tile.vectors)]
             with b.loop(0, outputs, tile.rows) as r0:
-                first = g + r0 * plane
-
-                def step(p: Int, acc: Vectors) -> Vectors:
-                    here = p * tile.lanes
-                    row = first + here
-                    return tile.step(b, acc, lambda r: (row + r * plane).load(tile.lanes),
-                                     lambda v: (lines[v] + here).load(tile.lanes))
-
-                acc = b.fold(b.blocks(pixels, tile.lanes), tile.zeros(), step)
                 number = r0 // tile.rows * self.blocks[1] + j0 // tile.vectors
-                self._store(b, acc, band.sums + number * self.each, band.first)
+                places = [g + r0 * plane, band.sums + number * self.each, *lines]
+                is_first = Int(b, b.zext(band.first, i64))
+                b.apart("tile", places, (b.blocks(pixels, tile.lanes), is_first), self._tile)
+
+    def _tile(self, b: Code, places: list[Ref], numbers: list[Int]) -> None:
+        """One tile over all pixels."""
+        tile, plane, (first, sums, *lines), (steps, is_first) = self.tile, self.g.channel, places, numbers
+
+        def step(p: Int, acc: Vectors) -> Vectors:
+            here = p * tile.lanes
+            row = first + here
+            return tile.step(b, acc, lambda r: (row + r * plane).load(tile.lanes),
+                             lambda v: (lines[v] + here).load(tile.lanes))
+
+        self._store(b, b.fold(steps, tile.zeros(), step), sums, is_first > 0)
 
     def _line(self, b: Code, x: Ref, column: Int) -> Ref:
         """What a channel and a tap read."""

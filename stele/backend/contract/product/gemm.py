@@ -13,7 +13,7 @@ from stele.backend.contract.product.schedule import Gemm, Mode, Schedule, schedu
 from stele.backend.contract.reach import reach
 from stele.backend.contract.tile import Tile
 from stele.backend.llvm.access import Address, Count, Extent, Near, Operand, Temp, Write, size_of
-from stele.backend.llvm.launch import Launch, i64, new_function, pointer
+from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.nest import round_up
 from stele.ir.sizes import Dim
 from stele.kernel.machine import LINE, Machine
@@ -164,7 +164,6 @@ class _Product:
 
     def emit(self) -> Launch:
         spec, cut = self.spec, self.schedule
-        self._write_drain()
         with self.site.kernel() as (b, scratch, task, _), cut.tile.ready(b):
             rooms = scratch.rooms(self._rooms(), spec.dtype)
             m, n, k = (b.extent(e) for e in (spec.m, spec.n, spec.k))
@@ -240,8 +239,7 @@ class _Product:
                     self._approach(b, here, m)
                 self._products(b, x, y, c, im, here, deep, first)
                 with b.if_then(last, likely=True):
-                    drain = self.site.module.get_global(f"{self.site.name}.drain")
-                    b.call(drain, [b.ctx, c.address, *(x.value for x in here)])
+                    b.apart("drain", [c], here, self._drain)
 
     def _products(self, b: Code, x: Ref, y: Ref, c: Ref, im: Int, corner: tuple[Int, Int, Int], deep: Span,
                   first: ir.Value) -> None:
@@ -308,17 +306,9 @@ class _Product:
         m, n = b.extent(self.spec.m), b.extent(self.spec.n)
         return index[0], index[1] + down * m, index[2] + across * n
 
-    def _write_drain(self) -> None:
-        """Writes `void drain(ctx*, c*, batch, i, j)`, which takes a finished tile to its destination: row by row, sums
-        of products, what follows, then the stores.
-
-        A function of its own, for LLVM keeps constants of what follows in registers, which the microkernel needs.
-        """
-        tile, spec, scheme = self.schedule.tile, self.spec, self.schedule.scheme
-        b = new_function(self.site.module, f"{self.site.name}.drain", pointer, pointer, i64, i64, i64, writer=Code)
-        b.function.linkage = "internal"
-        b.function.attributes.add("noinline")
-        c, (batch, i, j) = Ref(b, b.function.args[1], spec.dtype), (Int(b, x) for x in b.function.args[2:])
+    def _drain(self, b: Code, sums: list[Ref], here: list[Int]) -> None:
+        """Takes a finished tile to its destination: row by row, sums of products, what follows, then the stores."""
+        tile, spec, scheme, (c,), (batch, i, j) = self.schedule.tile, self.spec, self.schedule.scheme, sums, here
         m, n = (b.extent(x) for x in (spec.m, spec.n))
         whole = isinstance(spec.n, int) and spec.n % tile.lanes == 0
         rows, columns = b.least(tile.rows, m - i), b.least(tile.columns, n - j)
@@ -328,7 +318,6 @@ class _Product:
             places = [c + (here + p * tile.size) for p in range(scheme.products)]
             for q, vector in enumerate(scheme.result(b, [place.load(tile.lanes) for place in places])):
                 self.sink.put(b, self._whole(b, q, (batch, i + r, column)), 2, mask, vector)
-        b.ret_void()
 
 
 @dataclass(frozen=True)
