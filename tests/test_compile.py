@@ -12,6 +12,8 @@ import stele as st
 from stele import config
 from stele.errors import DTypeError, GraphError, IndexOutOfRange, ShapeError, TraceError
 from stele.nn.layers import Linear
+from stele.tracing.signature import leaf_names
+from stele.tracing.tree import flatten
 
 RANDOM = np.random.default_rng(0)
 BATCHES = 1, 2, 7, 63, 64, 65, 200
@@ -68,6 +70,21 @@ def test_dims_that_name_nothing_are_refused() -> None:
         st.compile(lambda x: x, dims={"images": {0: "n"}})(st.ones(2))
     with pytest.raises(ShapeError, match="axis 3"):
         st.compile(lambda x: x, dims={"x": {3: "n"}})(st.ones(2))
+
+
+def test_names_of_arguments_that_a_star_takes() -> None:
+    """What `*x` takes stands in a tuple of that name, what `**named` takes has the name it was given."""
+    def f(a: Any, *x: Any, scale: Any = 1, **named: Any) -> Any:
+        return (a.sum() + sum(v.sum() for v in x) + named["b"].sum()) * scale
+
+    spec = flatten(((1, 2, {"inner": 3}), {"scale": 4, "b": (5, 6)}))[1]
+    assert leaf_names(f, spec) == ["a", "x.0", "x.1.inner", "scale", "b.0", "b.1"]
+    g = st.compile(f, dims={"x": {0: "n"}, "b": {0: "n"}, "a": {0: "n"}})
+    for n in (2, 5):
+        assert float(g(*(np.ones(n, np.float32) for _ in range(3)), b=np.ones(n, np.float32))) == 4 * n
+    assert g.compiles == 1
+    with pytest.raises(TraceError, match=r"'named'.*\['a', 'x\.0', 'b'\]"):
+        st.compile(f, dims={"named": {0: "n"}})(st.ones(2), st.ones(2), b=st.ones(2))
 
 
 def test_a_size_that_breaks_a_guard_is_traced_again() -> None:

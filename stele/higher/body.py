@@ -139,6 +139,26 @@ class Leaves:
         return made
 
 
+class Returned:
+    """A tree that a function returns inside of an op, of tensors and of leaves that are None, as it was the last time.
+    """
+
+    def __init__(self) -> None:
+        self.spec: tree.Spec | None = None
+        self.empty: list[bool] = []
+
+    def values(self, x: Any) -> list[Value]:
+        """Its values, once the function returned it."""
+        leaves, self.spec = tree.flatten(x)
+        self.empty = [leaf is None for leaf in leaves]
+        return [constant(leaf).value for leaf in leaves if leaf is not None]
+
+    def tensors(self, x: Sequence[Value], differentiable: bool) -> Any:
+        """The tree of what the op made of them."""
+        found = iter(tensors(list(x), differentiable))
+        return tree.unflatten(self.spec, [None if none else next(found) for none in self.empty])
+
+
 def shown(x: Any) -> str:
     """A container as errors show it: a tensor by its type."""
     if isinstance(x, Tensor):

@@ -7,9 +7,9 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from stele.arrays.tensor import Operands, Tensor, constant, tensors
+from stele.arrays.tensor import Operands, Tensor, constant
 from stele.eager.handle import GRAD
-from stele.higher.body import Body, enter
+from stele.higher.body import Body, Returned, enter
 from stele.ir.door import public
 from stele.ir.graph import Value
 from stele.ops import checkpoint as ops
@@ -50,22 +50,17 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
         operands = Operands(numbers=False)
         xs = [operands.value(constant(leaves[k])) for k in places]
 
-        def given(x: list[Tensor]) -> Any:
-            found = dict(zip(places, x))
-            return tree.unflatten(inputs, [found.get(k, a) for k, a in enumerate(leaves)])
-
         whole: Callable[..., Any] = f
-        made: list[tuple[tree.Spec | None, list[bool]]] = []
+        made = Returned()
 
         def build(bodies: list[Body]) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
             (body,) = bodies
 
             def step(carried: tuple[Value, ...], x: tuple[Value, ...]) -> tuple[Sequence[Value], Sequence[Value]]:
                 def one() -> list[Value]:
-                    args, kwargs = given([Tensor(v, GRAD.get()) for v in x])
-                    leaves, spec = tree.flatten(whole(*args, **kwargs))
-                    made[:] = [(spec, [leaf is None for leaf in leaves])]
-                    return [constant(leaf).value for leaf in leaves if leaf is not None]
+                    found = {k: Tensor(v, GRAD.get()) for k, v in zip(places, x)}
+                    args, kwargs = tree.unflatten(inputs, [found.get(k, a) for k, a in enumerate(leaves)])
+                    return made.values(whole(*args, **kwargs))
 
                 ys = body.run(carried, one)
                 return body.left, ys
@@ -74,8 +69,6 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
 
         (body,), (carried, ys) = enter(["what a checkpoint holds"], build)
         body.rebind(carried)
-        (spec, empty), differentiable = made[0], (operands.differentiable or body.differentiable) and GRAD.get()
-        found = iter(ys)
-        return tree.unflatten(spec, [None if none else tensors(next(found), differentiable) for none in empty])
+        return made.tensors(ys, (operands.differentiable or body.differentiable) and GRAD.get())
 
     return again

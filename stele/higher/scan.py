@@ -5,15 +5,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast, overload
 
 from stele.arrays.opensize import plain
-from stele.arrays.tensor import Operands, constant, tensors
+from stele.arrays.tensor import Operands
 from stele.eager.handle import GRAD
 from stele.errors import ShapeError, TraceError, kind
-from stele.higher.body import Body, Leaves, enter
+from stele.higher.body import Body, Leaves, Returned, enter
 from stele.ir.door import public
 from stele.ir.graph import Operand, Value
 from stele.ops import control
 from stele.ops.arguments import flag, function, size
-from stele.tracing import tree
 
 S = TypeVar("S")
 X = TypeVar("X")
@@ -51,7 +50,7 @@ def scan(f: Step, init: Any, xs: Any = None, *, length: int | None = None,
     if scalar := next((v for v in slices.values if not v.ndim), None):
         raise ShapeError(f"scan walks along the first axis of xs, got {scalar.type}, which has none",
                          hint="Give length= for a loop without inputs.")
-    outputs: list[tuple[tree.Spec | None, list[bool]]] = []
+    outputs = Returned()
 
     def build(bodies: list[Body]) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
         (body,), count = bodies, len(state.values)
@@ -59,9 +58,7 @@ def scan(f: Step, init: Any, xs: Any = None, *, length: int | None = None,
         def step(carries: tuple[Value, ...], x: tuple[Value, ...]) -> tuple[Sequence[Operand], Sequence[Operand]]:
             def one() -> tuple[Sequence[Value], list[Value]]:
                 new, y = pair(f(state.tree(carries[:count]), None if xs is None else slices.tree(x)))
-                leaves, spec = tree.flatten(y)
-                outputs[:] = [(spec, [leaf is None for leaf in leaves])]
-                return state.again(STEP, new), [constant(leaf).value for leaf in leaves if leaf is not None]
+                return state.again(STEP, new), outputs.values(y)
 
             new, ys = body.run(carries[count:], one)
             return [*new, *body.left], ys
@@ -70,10 +67,8 @@ def scan(f: Step, init: Any, xs: Any = None, *, length: int | None = None,
 
     (body,), (last, ys) = enter([STEP], build)
     body.rebind(last[len(state.values):])
-    (spec, empty), stacked = outputs[0], iter(ys)
     carries = (operands.differentiable or body.differentiable) and GRAD.get()
-    made = [None if none else tensors(next(stacked), carries) for none in empty]
-    return state.tensors(last, carries), tree.unflatten(spec, made)
+    return state.tensors(last, carries), outputs.tensors(ys, carries)
 
 
 def pair(made: Any) -> tuple[Any, Any]:

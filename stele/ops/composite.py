@@ -140,14 +140,35 @@ def largest(x: Value, axis: int | tuple[int, ...]) -> Value:
     return stop_gradient(max(x, axis=axis, keepdims=True))
 
 
-class LogSumExp(FloatComposite):
-    """log(sum(exp(x))) over axes, which are dropped; no x overflows."""
+class OverAxes(FloatComposite):
+    """A number of what lies along axes, which are dropped; `slope` says how it moves with each element."""
 
     axes: tuple[int, ...]
+
+    def slope(self, y: Value, x: Value) -> Value:
+        """dy/dx, of the shape of x."""
+        raise NotImplementedError(self.name)
 
     def type(self, *x: Type) -> Type:
         axes = axes_of(self.axes, x[0].ndim)
         return super().type(*x).with_shape(tuple(n for k, n in enumerate(x[0].shape) if k not in axes))
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return expand_dims(g, axes_of(self.axes, x[0].ndim)) * self.slope(y, x[0]),
+
+    def jvp(self, d: Any, dx: Any, y: Value, *x: Value) -> Value | None:
+        return sum(dx[0] * self.slope(y, x[0]), axis=self.axes)
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return replace(self, axes=further(self.axes, x[0][0]))(x[0][0])
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls((0, 2)), (Type(float32, (2, 3, 2)),)), (cls((-1,)), (Type(float32, (4,)),))
+
+
+class LogSumExp(OverAxes):
+    """log(sum(exp(x))) over axes, which are dropped; no x overflows."""
 
     def reference(self, *x: Array) -> Array:
         top: Array = x[0].max(axis=self.axes, keepdims=True, initial=-np.inf)
@@ -159,34 +180,14 @@ class LogSumExp(FloatComposite):
         top = Select()(isfinite(top), top, zeros_like(top))
         return sum(log(sum(exp(x[0] - top), axis=self.axes, keepdims=True)) + top, axis=self.axes)
 
-    def weights(self, y: Value, x: Value) -> Value:
-        """dy/dx: the softmax over the axes."""
-        axes = axes_of(self.axes, x.ndim)
-        return exp(x - expand_dims(y, axes))
-
-    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        return expand_dims(g, axes_of(self.axes, x[0].ndim)) * self.weights(y, x[0]),
-
-    def jvp(self, d: Any, dx: Any, y: Value, *x: Value) -> Value | None:
-        return sum(dx[0] * self.weights(y, x[0]), axis=self.axes)
-
-    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
-        return replace(self, axes=further(self.axes, x[0][0]))(x[0][0])
-
-    @classmethod
-    def examples(cls) -> tuple[Any, ...]:
-        return (cls((0, 2)), (Type(float32, (2, 3, 2)),)), (cls((-1,)), (Type(float32, (4,)),))
+    def slope(self, y: Value, x: Value) -> Value:
+        """The softmax over the axes."""
+        return exp(x - expand_dims(y, axes_of(self.axes, x.ndim)))
 
 
-class Norm(FloatComposite):
+class Norm(OverAxes):
     """sqrt(sum(x * x)) over axes, which are dropped: no square over- or underflows. Where it is 0 so is the derivative.
     """
-
-    axes: tuple[int, ...]
-
-    def type(self, *x: Type) -> Type:
-        axes = axes_of(self.axes, x[0].ndim)
-        return super().type(*x).with_shape(tuple(n for k, n in enumerate(x[0].shape) if k not in axes))
 
     def reference(self, *x: Array) -> Array:
         wide = np.abs(x[0].astype(np.float64))
@@ -202,24 +203,11 @@ class Norm(FloatComposite):
         top = Select()(isfinite(top), Select()(Equal()(top, 0), 1.0, top), 1.0)
         return sum(sqrt(sum(square(x[0] / top), axis=self.axes, keepdims=True)) * top, axis=self.axes)
 
-    def unit(self, y: Value, x: Value) -> Value:
-        """dy/dx: the direction of x."""
+    def slope(self, y: Value, x: Value) -> Value:
+        """The direction of x."""
         y = expand_dims(y, axes_of(self.axes, x.ndim))
         is_zero = Equal()(y, 0)
         return Select()(is_zero, 0.0, x / Select()(is_zero, 1.0, y))
-
-    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        return expand_dims(g, axes_of(self.axes, x[0].ndim)) * self.unit(y, x[0]),
-
-    def jvp(self, d: Any, dx: Any, y: Value, *x: Value) -> Value | None:
-        return sum(dx[0] * self.unit(y, x[0]), axis=self.axes)
-
-    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
-        return replace(self, axes=further(self.axes, x[0][0]))(x[0][0])
-
-    @classmethod
-    def examples(cls) -> tuple[Any, ...]:
-        return (cls((0, 2)), (Type(float32, (2, 3, 2)),)), (cls((-1,)), (Type(float32, (4,)),))
 
 
 class Normalize(FloatComposite):

@@ -63,14 +63,19 @@ def type_of(x: Any) -> Type:
 
 
 def leaf_names(f: Callable[..., Any], spec: tree.Spec | None) -> list[str]:
-    """A name for each leaf of the arguments: the parameter's, and the path inside of it."""
+    """A name for each leaf of the arguments: the parameter's, and the path inside of it.
+
+    Of `*x` it is the path in a tuple, x.0 the first; what only `**named` takes has the name that it was given.
+    """
     assert spec is not None
     positional, keyword = spec.parts
-    parameters = [p.name for p in inspect.signature(f).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    parameters = inspect.signature(f).parameters.values()
+    alone = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    others = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
     assert positional is not None and keyword is not None
     found: list[str] = []
     for k, part in enumerate(positional.parts):
-        found += tree.paths(part, parameters[k] if k < len(parameters) else f"{parameters[-1]}.{k}")
+        found += tree.paths(part, alone[k] if k < len(alone) else f"{others}.{k - len(alone)}")
     for name, part in zip(keyword.keys, keyword.parts):
         found += tree.paths(part, name)
     return found

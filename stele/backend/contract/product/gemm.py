@@ -306,9 +306,9 @@ class _Product:
         m, n = b.extent(self.spec.m), b.extent(self.spec.n)
         return index[0], index[1] + down * m, index[2] + across * n
 
-    def _drain(self, b: Code, sums: list[Ref], here: list[Int]) -> None:
+    def _drain(self, b: Code, sums: list[Ref], corner: list[Int]) -> None:
         """Takes a finished tile to its destination: row by row, sums of products, what follows, then the stores."""
-        tile, spec, scheme, (c,), (batch, i, j) = self.schedule.tile, self.spec, self.schedule.scheme, sums, here
+        tile, spec, scheme, (c,), (batch, i, j) = self.schedule.tile, self.spec, self.schedule.scheme, sums, corner
         m, n = (b.extent(x) for x in (spec.m, spec.n))
         whole = isinstance(spec.n, int) and spec.n % tile.lanes == 0
         rows, columns = b.least(tile.rows, m - i), b.least(tile.columns, n - j)
