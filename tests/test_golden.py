@@ -13,14 +13,17 @@ from typing import get_args
 import pytest
 
 from stele.backend.llvm.library import Gemm
+from stele.backend.parts import cut
 from stele.ir.graph import Graph, Value, parameter
 from stele.ir.report import Report
 from stele.ir.sizes import Dim, size
+from stele.ir.text import show
 from stele.ir.types import DType, Type, float32, float64, int64
 from stele.kernel.fuse import fuse
-from stele.kernel.kinds import Host, Kernel
+from stele.kernel.kinds import Kernel
+from stele.ops.branch import branch as choose
 from stele.ops.contraction import MatMul
-from stele.ops.control import scan
+from stele.ops.control import inside, scan
 from stele.ops.convolution import conv2d
 from stele.ops.cumulative import cumulative_sum
 from stele.ops.elementwise.unary import relu, tanh
@@ -28,7 +31,7 @@ from stele.ops.functional import softmax
 from stele.ops.gather import ScatterAdd
 from stele.ops.joining import concatenate
 from stele.ops.lapack import Solve
-from stele.ops.linear import Sum
+from stele.ops.linear import Sum, Transfer
 from stele.ops.sorting import sort
 from stele.pipeline import LIBRARY, Options, Request, optimise, write
 from stele.transform.autodiff import gradients
@@ -96,8 +99,22 @@ def matrices() -> tuple[list[Value], list[Value]]:
     return [a, b], [relu(Solve()(a * 2, b))]
 
 
+def host() -> tuple[list[Value], list[Value]]:
+    """A matrix too large for a kernel: NumPy is called between two nests."""
+    a, b = x("a", 90, 90), x("b", 90, 2)
+    return [a, b], [relu(Solve()(a * 2, b)) + 1]
+
+
+def branch() -> tuple[list[Value], list[Value]]:
+    """One of two graphs, as a test says."""
+    a = x("a", 6, 5)
+    (u,), (v,) = (inside([a.type], Value) for _ in range(2))
+    return [a], list(choose(Sum((0, 1))(a) > 0, [((u,), (tanh(u),)), ((v,), (v * Sum((0,))(v),))], [a], set()))
+
+
 PROGRAMS: dict[str, Callable[[], tuple[list[Value], list[Value]]]] = {
-    f.__name__: f for f in (product, convolution, rows, column, scatter, library, recurrence, order, matrices)}
+    f.__name__: f for f in (product, convolution, rows, column, scatter, library, recurrence, order, matrices, host,
+                            branch)}
 
 
 def graph_of(name: str) -> Graph:
@@ -124,5 +141,19 @@ def test_text_is_what_it_was(name: str, monkeypatch: pytest.MonkeyPatch, capsys:
 
 def test_every_kind_of_kernel_has_a_text() -> None:
     kinds = {type(kernel) for name in PROGRAMS for kernel in fuse(optimise(graph_of(name), Options())).kernels}
-    assert kinds == set(get_args(Kernel)) - {Host}
-    assert {path.stem for path in FOLDER.iterdir()} == set(PROGRAMS)
+    assert kinds == set(get_args(Kernel))
+    assert {path.stem for path in FOLDER.iterdir()} == {*PROGRAMS, "devices"}
+
+
+def test_what_each_device_computes_is_what_it_was() -> None:
+    """A graph of two devices: its parts in their order, what each takes and gives, and its graph."""
+    a, w = x("a", 4, 3), x("w", 3, 2)
+    away = Transfer("cpu:1")
+    there = tanh(MatMul()(away(a), away(w)))
+    graph = Graph((a, w), (Sum((0,))(a) + Sum((0, 1))(Transfer("cpu")(relu(there))), there, a * 2))
+    parts = [f"== {part.device}: {len(part.inputs)} in, {len(part.outputs)} out\n{show(part.graph)}"
+             for part in cut(graph)]
+    text, path = re.sub(r"  # .*", "", "\n".join(parts)) + "\n", FOLDER / "devices.txt"
+    if "STELE_RECORD" in os.environ:
+        path.write_text(text)
+    assert text == path.read_text()

@@ -16,7 +16,6 @@ CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 MAXIMA = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 MEANS = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
-UNPOOLED = {1: F.max_unpool1d, 2: F.max_unpool2d, 3: F.max_unpool3d}
 Sides = list[tuple[int, int]]
 
 

@@ -80,7 +80,7 @@ def _layer(site: Site, layer: Layer, small: bool, source: Operand, weight: Opera
         cuts["pointwise"] = pointwise.schedule(machine, layer, precision)
     for points in (F2, F4) if precision != "strict" and small else ():
         price, cut = winograd.schedule(machine, layer, points, source)
-        cuts[f"winograd{points.side}"] = price + packing(points.count ** 2), cut
+        cuts[f"winograd{points.side}"] = price + packing(points.every), cut
     if tile_registers.fits(machine, layer, precision):
         price, cut = tile_registers.schedule(machine, layer, source)
         cuts["tiles"] = price + packing(taps * PIECES // 2), cut

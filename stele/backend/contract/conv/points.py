@@ -41,6 +41,11 @@ class Points:
         """Points of one axis: as many elements as a patch reads."""
         return self.side + 2
 
+    @property
+    def every(self) -> int:
+        """Points of a patch."""
+        return self.count ** 2
+
     def others(self, p: float | None = None) -> list[float]:
         """Coefficients, lowest first, of the polynomial in x^2 that vanishes at all pairs but p."""
         result = [1.0]

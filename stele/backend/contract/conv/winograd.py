@@ -45,11 +45,6 @@ class Winograd(Schedule):
     def maps(self) -> Maps:
         return Maps(self.tile.machine, self.points)
 
-    @property
-    def every(self) -> int:
-        """Points of a patch."""
-        return self.points.count ** 2
-
     @cached_property
     def along(self) -> int:
         """Elements from one channel to the next where patches lie end to end."""
@@ -61,7 +56,7 @@ class Winograd(Schedule):
 
     @property
     def packed(self) -> int:
-        return self.every * self.layer.depth * self.tile.rows
+        return self.points.every * self.layer.depth * self.tile.rows
 
     turned = 1
 
@@ -86,7 +81,7 @@ class Winograd(Schedule):
 
     @property
     def held(self) -> tuple[int, ...]:
-        return memory(self.every * self.matrix(self.layer.depth), self.layer.dtype),
+        return memory(self.points.every * self.matrix(self.layer.depth), self.layer.dtype),
 
     @property
     def spare(self) -> tuple[int, ...]:
@@ -102,11 +97,11 @@ class Winograd(Schedule):
 
     @property
     def sums(self) -> int:
-        return self.every * self.matrix(self.tile.rows)
+        return self.points.every * self.matrix(self.tile.rows)
 
     def multiply(self, w: Work, block: Int, left: Ref, sums: Ref, units: Span) -> None:
         b, tile, depth, along = w.b, self.tile, self.layer.depth, self.along
-        with b.loop(0, self.every) as point, b.loop(0, along, tile.columns) as p:
+        with b.loop(0, self.points.every) as point, b.loop(0, along, tile.columns) as p:
             right = w.held[0] + (point * self.matrix(depth) + p)
             acc = tile.sums(b, depth, left + point * (depth * tile.rows), right, along)
             tile.store(b, acc, sums + (point * self.matrix(tile.rows) + p), along)
@@ -143,7 +138,7 @@ def schedule(machine: Machine, layer: Layer, points: Points, source: Operand) ->
 def _candidate(machine: Machine, layer: Layer, points: Points, source: Operand,
                planes: Planes, parts: int) -> tuple[float, Winograd]:
     """One schedule with its price per image."""
-    every, size = points.count ** 2, size_of(layer.dtype)
+    every, size = points.every, size_of(layer.dtype)
     count = Patches(planes, machine.squeezes).count
     price = Price(machine, layer.dtype, far=1.5, drain=2.0)
     tile = best_tile(price, (layer.width,), (count,), layer.depth)

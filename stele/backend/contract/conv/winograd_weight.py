@@ -42,11 +42,6 @@ class WinogradWeight(Gradient):
         return Maps(self.tile.machine, self.points)
 
     @property
-    def every(self) -> int:
-        """Points of a patch."""
-        return self.points.count ** 2
-
-    @property
     def pitch(self) -> int:
         """Elements from one channel to the next where patches lie end to end."""
         return round_up(self.x.count, self.tile.lanes)
@@ -62,7 +57,7 @@ class WinogradWeight(Gradient):
 
     @property
     def sums(self) -> int:
-        return self.every * prod(self.shape)
+        return self.points.every * prod(self.shape)
 
     def matrix(self, channels: int) -> int:
         """Elements of one point's values in some channels; stores overrun the last channel by less than a vector."""
@@ -71,7 +66,7 @@ class WinogradWeight(Gradient):
     @property
     def rooms(self) -> tuple[int, ...]:
         """Bytes of the planes of one channel, both operands at all points, one point of x turned."""
-        values = (*(self.every * self.matrix(n) for n in self.shape[::-1]), self.pitch * self.shape[1])
+        values = (*(self.points.every * self.matrix(n) for n in self.shape[::-1]), self.pitch * self.shape[1])
         return (max(side.planes.bytes(1, side.planes.lanes) for side in (self.x, self.g)),
                 *(memory(n, self.conv.dtype) for n in values))
 
@@ -84,7 +79,7 @@ class WinogradWeight(Gradient):
             with b.loop(0, count) as channel:
                 side.fill(b, operand, (band.image, channel), band.images, band.row, planes, apply, self.points.count,
                           to + channel * self.pitch, self.matrix(room))
-        with b.loop(0, self.every) as point:
+        with b.loop(0, self.points.every) as point:
             self._turn(b, x + point * self.matrix(channels), turned)
             self._products(band, g + point * self.matrix(outputs), turned, band.sums + point * (outputs * channels))
 
@@ -109,9 +104,9 @@ class WinogradWeight(Gradient):
     def finish(self, b: Code, sums: Ref, row: Int, scratch: Scratch, sink: Sink) -> None:
         """One output comes back from the points."""
         conv, lanes, count, (outputs, channels) = self.conv, self.tile.lanes, self.points.count, self.shape
-        here = scratch.room(self.every * lanes * size_of(conv.dtype), conv.dtype)
+        here = scratch.room(self.points.every * lanes * size_of(conv.dtype), conv.dtype)
         with b.loop(0, conv.channels, lanes) as c:
-            with b.loop(0, self.every) as point:
+            with b.loop(0, self.points.every) as point:
                 (here + point * lanes).store(self.total(b, sums + (row * channels + point * (outputs * channels) + c)))
             mask = b.below(conv.channels - c, lanes)
 
@@ -144,7 +139,7 @@ def _candidate(machine: Machine, conv: Conv, points: Points, operands: tuple[Ope
     tile = best_tile(Price(machine, conv.dtype, left=1.0, drain=6.0), (conv.outputs,), (conv.channels,), x.count)
     part = round_up(PART, x.planes.images)
     found = WinogradWeight(conv, tile, x.planes, part, x, g, points)
-    every, size = found.every, size_of(conv.dtype)
+    every, size = points.every, size_of(conv.dtype)
     price = Price(machine, conv.dtype, drain=6.0 if found.sums * size <= machine.l2 else 14.0)
     cost = every * price.cost((tile.rows, tile.vectors), conv.outputs, conv.channels, x.count)
     values = every * found.pitch / tile.lanes
