@@ -155,14 +155,23 @@ class ScatterAdd(Scatter):
         return None if dx[0] is None else self(dx[0], x[1])
 
 
-class ScatterOnto(ScatterAdd):
-    """x with the parts of g added at the elements `index` of an axis, in order: only those are touched where x dies."""
+class Onto(Scatter):
+    """Of an x that is there before: operands (x, g, index)."""
 
     def type(self, *x: Type) -> Type:
         there, made = x[0], super().type(*x[1:])
         if there != made:
             raise ShapeError(f"a scatter onto {there} needs parts of {there}, got those of {made}")
         return there
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(1, 4), (Type(float32, (2, 4, 3)), Type(float32, (2, 2, 2, 3)), np.array([[3, 0], [3, 1]]))), \
+               (cls(0, 4, True), (Type(float32, (4,)), Type(float32, (3,)), np.array([1, -3, 2])))
+
+
+class ScatterOnto(Onto, ScatterAdd):
+    """x with the parts of g added at the elements `index` of an axis, in order: only those are touched where x dies."""
 
     def reference(self, *x: Array) -> Array:
         y, index = x[0].copy(), x[2]
@@ -180,23 +189,12 @@ class ScatterOnto(ScatterAdd):
         parts = along(x[1], n), True
         return along(x[0], n) + ScatterAdd(self.axis, self.size, self.wraps).batch(d, n, (parts, x[2]), y)
 
-    @classmethod
-    def examples(cls) -> tuple[Any, ...]:
-        return (cls(1, 4), (Type(float32, (2, 4, 3)), Type(float32, (2, 2, 2, 3)), np.array([[3, 0], [3, 1]]))), \
-               (cls(0, 4, True), (Type(float32, (4,)), Type(float32, (3,)), np.array([1, -3, 2])))
 
-
-class ScatterPut(Scatter):
+class ScatterPut(Onto):
     """x with the elements `index` of an axis replaced by the parts of g: of parts for one element the last stays.
 
     Only those elements are touched where x dies.
     """
-
-    def type(self, *x: Type) -> Type:
-        there, made = x[0], super().type(*x[1:])
-        if there != made:
-            raise ShapeError(f"a scatter onto {there} needs parts of {there}, got those of {made}")
-        return there
 
     def combine(self, s: Scalars[S], a: S, b: S) -> S: return b
 
@@ -233,11 +231,6 @@ class ScatterPut(Scatter):
         parts = transpose(g, (0, *range(k, k + many), *range(1, k), *range(k + many, g.ndim)))
         put = ScatterPut(0, n * self.size)(fold(first), parts, apart(self.places(index), n, self.size))
         return transpose(unfold(put, n), (0, *range(2, k + 1), 1, *range(k + 1, a.ndim)))
-
-    @classmethod
-    def examples(cls) -> tuple[Any, ...]:
-        return (cls(1, 4), (Type(float32, (2, 4, 3)), Type(float32, (2, 2, 2, 3)), np.array([[3, 0], [3, 1]]))), \
-               (cls(0, 4, True), (Type(float32, (4,)), Type(float32, (3,)), np.array([1, -3, 2])))
 
 
 class ScatterExtreme(Scatter):
