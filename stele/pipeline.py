@@ -287,7 +287,7 @@ def optimise(graph: Graph, options: Options, sizes: Sizes | None = None, report:
     show("graph", lambda: text_of(graph))
     for name, run in passes(options, machine):
         before, graph = graph, run(graph, report=report)
-        report.passes.append((name, len(walk(before.results)), len(walk(graph.results))))
+        report.passes.append((name, len(before.values), len(graph.values)))
         watch(name, before, graph, sizes)
     return graph
 

@@ -9,7 +9,7 @@ import pytest
 
 import stele as st
 from stele import nn
-from stele.errors import ArgumentError, DeviceError, DTypeError, ShapeError, TraceError
+from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, TraceError
 from stele.tracing import tree
 
 X = np.array([[2.0, 4.0, -1.0], [1.0, 0.5, 3.0]], "f4")
@@ -284,7 +284,28 @@ def test_whole_numbers_have_no_gradient() -> None:
     with pytest.raises(DTypeError, match="whole numbers have none"):
         st.grad(lambda n: st.fori_loop(0, 3, lambda i, s: s * 2, n))(st.tensor(3))
     with pytest.raises(DTypeError, match="whole numbers have none"):
+        st.jvp(lambda n: st.fori_loop(0, 3, lambda i, s: s * 2, n * 2.0), (st.tensor(3),), (st.tensor(1),))
+    with pytest.raises(DTypeError, match="whole numbers have none"):
         st.grad(lambda x: st.while_loop(lambda n: n < 9, lambda n: n * 2, x.astype("int32")))(st.tensor(3.0))
+
+
+@pytest.mark.parametrize("loss", [None, "loss", 2.0, (st.ones(()), st.ones(2))], ids=str)
+def test_a_loss_that_is_no_tensor_is_told(loss: Any) -> None:
+    x, told = st.ones(2), r"tensors?, got .*(NoneType|None|str|float|tuple).* at test_control.py:\d+"
+    ways = [st.grad, st.value_and_grad, st.jacobian, lambda f: lambda x: st.vjp(f, x),
+            lambda f: lambda x: st.jvp(f, (x,), (x,))]
+    for way in ways[:2] if isinstance(loss, tuple) else ways:   # the others take several results
+        for style in (lambda f: f, st.compile):
+            with pytest.raises((GraphError, ArgumentError), match=told):
+                style(way(lambda x: loss))(x)
+    with pytest.raises(ArgumentError, match=r"must be \(loss, more\), got Tensor"):
+        st.grad(lambda x: x.sum(), has_aux=True)(x)
+
+
+def test_changes_along_tangents_require_no_gradients_of_their_own() -> None:
+    x, w = st.ones(2), st.ones(2, requires_grad=True)
+    for f, carries in ((st.sin, False), (lambda x: x * w, True)):
+        assert [y.requires_grad for y in (*st.jvp(f, (x,), (x,)), st.vjp(f, x)[0])] == [carries] * 3
 
 
 @pytest.mark.parametrize("style", [lambda f: f, st.compile])

@@ -183,7 +183,7 @@ def drawing(graph: Graph, place: int, draws: int) -> Graph:
     among the others; the state after them is its last result."""
     parameters, drawn = graph.parameters[:-draws], graph.parameters[-draws:]
     state = parameter("random numbers", graph.parameters[-1].type)
-    behind = {v.args[j]: Item(k)(v) for v in walk(graph.results) for j, k in handed(v.op).items()}
+    behind = {v.args[j]: Item(k)(v) for v in graph.values for j, k in handed(v.op).items()}
     keys = [state]
     for k, key in enumerate(drawn):     # what holds a graph that draws says itself how far it came
         given, known = (*parameters, *drawn[:k + 1]), (*parameters, *keys)

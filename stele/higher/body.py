@@ -160,9 +160,9 @@ class Returned:
 
 
 def shown(x: Any) -> str:
-    """A container as errors show it: a tensor by its type."""
-    if isinstance(x, Tensor):
-        return str(x.value.type)
+    """A container as errors show it: a tensor, or its value, by its type."""
+    if isinstance(x, Tensor | Value):
+        return str(x.value.type if isinstance(x, Tensor) else x.type)
     if isinstance(x, dict):
         return f"{{{', '.join(f'{k!r}: {shown(v)}' for k, v in x.items())}}}"   # type: ignore[reportUnknownVariableType]
     if isinstance(x, list | tuple):

@@ -12,11 +12,11 @@ from stele.eager.backward import refuse_freed
 from stele.eager.handle import TRACING, enable_grad, owner
 from stele.eager.hooks import of_leaf
 from stele.eager.live import is_symbolic
-from stele.errors import DTypeError, GraphError, ShapeError
+from stele.errors import DTypeError, GraphError, ShapeError, kind
 from stele.ir.door import public
 from stele.ir.graph import Value, walk
 from stele.ir.origin import lines
-from stele.ops.arguments import function, refuse, sequence, wholes
+from stele.ops.arguments import function, is_series, refuse, sequence, wholes
 from stele.ops.linear import Reshape, full, zeros_like
 from stele.tracing import tree
 from stele.transform import autodiff
@@ -66,7 +66,8 @@ def fresh(x: Any) -> Tensor:
 def seed_of(loss: Any) -> Value:
     """Ones for a loss of one number; raises for anything else."""
     if not isinstance(loss, Tensor):
-        raise GraphError(f"a function to differentiate returns a tensor, got {type(loss).__name__}")
+        hint = "Return the loss, a tensor of one number; beside others as (loss, more), with has_aux=True."
+        raise GraphError(f"a function to differentiate returns a tensor, got {kind(loss)}", hint=hint)
     if loss.dtype.is_complex:
         raise DTypeError(f"a derivative starts from a real number, got {loss.value.type}",
                          hint="Take st.abs(z), z.real or z.imag first; st.vjp takes cotangents that are complex.")
@@ -148,10 +149,10 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_
         new, wrt = renewed(args, numbers)
         with enable_grad():
             y = f(*new, **kwargs)
-        loss, *more = y if has_aux else (y,)
-        leaves, spec = tree.flatten(wrt)
-        found = left(leaves, autodiff.gradients([loss.value], [seed_of(loss)], [x.value for x in leaves]))
-        open_ended = loss.requires_grad and carries_on(args, loss)
+        loss, *more = with_more(y) if has_aux else (y,)
+        seed, (leaves, spec) = seed_of(loss), tree.flatten(wrt)
+        found = left(leaves, autodiff.gradients([loss.value], [seed], [x.value for x in leaves]))
+        open_ended = loss.requires_grad and carries_on(args, [loss])
         parts = tree.unflatten(spec, [Tensor(zeros_like(x.value) if g is None else g, open_ended)
                                       for x, g in zip(leaves, found)])
         loss = Tensor(loss.value, open_ended)
@@ -167,10 +168,27 @@ def wanted(numbers: Sequence[int], argnums: Any, args: Sequence[Any]) -> None:
                          f"got {len(args)}")
 
 
-def carries_on(args: Any, loss: Tensor) -> bool:
-    """Whether derivatives of the result may be asked for: it depends on tensors from outside that require gradients."""
+def with_more(y: Any) -> Sequence[Any]:
+    """The loss and what else a function returns beside it."""
+    if is_series(y) and y:
+        return y
+    refuse("with has_aux, what a function to differentiate returns", "(loss, more)", y)
+
+
+def carries_on(args: Any, results: Sequence[Tensor]) -> bool:
+    """Whether derivatives of results may be asked for: they depend on tensors from outside that require gradients."""
     given = any(isinstance(x, Tensor) and x.requires_grad for x in tree.flatten(args)[0])
-    return given or any((h := owner(v)) is not None and h.leaf and h.requires_grad for v in walk([loss.value]))
+    return given or any((h := owner(v)) is not None and h.leaf and h.requires_grad
+                        for v in walk(y.value for y in results))
+
+
+def computed(f: Callable[..., Any], args: Any, what: str) -> tuple[list[Tensor], tree.Spec | None]:
+    """The tensors that f returns, and the containers around them; raises ArgumentError for what is no tensor."""
+    results, spec = tree.flatten(enable_grad()(function(f, what))(*args))
+    for y in results:
+        if not isinstance(y, Tensor):
+            refuse(f"the result of {what}", "tensors", y, "Return what it computes of its arguments.")
+    return results, spec
 
 
 def renewed(args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[tuple[Any, ...], list[Any]]:
@@ -181,12 +199,17 @@ def renewed(args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[tuple[Any, .
             wrt.append(tree.expand(args[k]))
         else:
             new[k] = tree.map(fresh, args[k])
-            for x in tree.flatten(new[k])[0]:
-                if not x.dtype.is_float:
-                    raise DTypeError(f"no derivative by argument {k}, {x.value.type}: whole numbers have none",
-                                     hint="Convert it with .astype('float32'), or name other arguments with argnums=.")
+            continuous(tree.flatten(new[k])[0], f"argument {k}", "name other arguments with argnums=")
             wrt.append(new[k])
     return tuple(new), wrt
+
+
+def continuous(leaves: Sequence[Tensor], what: str, otherwise: str) -> None:
+    """Raises DTypeError for tensors of whole numbers, by which there is no derivative."""
+    for x in leaves:
+        if not x.dtype.is_float:
+            raise DTypeError(f"no derivative by {what}, {x.value.type}: whole numbers have none",
+                             hint=f"Convert it with .astype('float32'), or {otherwise}.")
 
 
 @overload
@@ -229,9 +252,9 @@ def vjp(f: Callable[[*A], R], *args: *A) -> tuple[R, Callable[[R], tuple[*A]]]:
     [2.0, 40.0]
     """
     inner = tree.map(fresh, args)
-    y = enable_grad()(function(f, "what vjp differentiates"))(*inner)
-    results, spec = tree.flatten(y)
+    results, spec = computed(f, inner, "what vjp differentiates")
     leaves, shape = tree.flatten(inner)
+    carries = carries_on(args, results)
 
     @public
     def pull(g: Any) -> tuple[Any, ...]:
@@ -243,14 +266,15 @@ def vjp(f: Callable[[*A], R], *args: *A) -> tuple[R, Callable[[R], tuple[*A]]]:
         return tree.unflatten(shape, [Tensor(zeros_like(x.value) if d is None else d, x.requires_grad)
                                       for x, d in zip(leaves, found)])
 
-    return y, pull
+    return tree.unflatten(spec, [Tensor(r.value, carries and r.requires_grad) for r in results]), pull
 
 
 @public
 def jvp(f: Callable[[*A], R], args: tuple[*A], tangents: tuple[*A]) -> tuple[R, R]:
     """The result f(*args), and its change along the `tangents` of the arguments `args` of `f`, both tuples.
 
-    The Jacobian times the tangents, in one forward pass. Raises GraphError for another number of tangents.
+    The Jacobian times the tangents, in one forward pass. Raises GraphError for another number of tangents, DTypeError
+    for arguments that are whole numbers.
 
     >>> y, dy = st.jvp(lambda x: x * x, (st.tensor(3.0),), (st.tensor(1.0),))
     >>> y.tolist(), dy.tolist()
@@ -258,13 +282,15 @@ def jvp(f: Callable[[*A], R], args: tuple[*A], tangents: tuple[*A]) -> tuple[R, 
     """
     args = sequence(args, "the arguments of jvp", "a tuple of tensors")
     inner = tree.map(fresh, args)
-    y = enable_grad()(function(f, "what jvp differentiates"))(*inner)
-    results, spec = tree.flatten(y)
+    results, spec = computed(f, inner, "what jvp differentiates")
     leaves, given = tree.flatten(inner)[0], tree.flatten(tangents)[0]
     if len(given) != len(leaves):
         raise GraphError(f"jvp needs a tangent for each of the {len(leaves)} tensors of the arguments, "
                          f"got {len(given)}")
+    continuous(leaves, "an argument of jvp", "leave it out of the function's arguments")
     found = autodiff.tangents([r.value for r in results], [x.value for x in leaves],
                               [constant(t, x.dtype).value for t, x in zip(given, leaves)])
-    made = [Tensor(zeros_like(r.value) if d is None else d, r.requires_grad) for r, d in zip(results, found)]
-    return y, tree.unflatten(spec, made)
+    carries = carries_on(args, results)
+    flags = [carries and r.requires_grad for r in results]
+    made = [Tensor(zeros_like(r.value) if d is None else d, flag) for r, d, flag in zip(results, found, flags)]
+    return tree.unflatten(spec, [Tensor(r.value, flag) for r, flag in zip(results, flags)]), tree.unflatten(spec, made)

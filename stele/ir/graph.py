@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import FrozenInstanceError, dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, cast
 
 import numpy as np
@@ -255,7 +256,12 @@ class Graph:
     results: tuple[Value, ...]
     guards: tuple[Guard, ...] = ()
 
-    @property
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """All values that the results need, operands before users."""
+        return tuple(walk(self.results))
+
+    @cached_property
     def digest(self) -> str:
         """The same for equal graphs, in every process; origins and labels do not count."""
         return digest("\n".join(canonical(self)).encode())
@@ -273,7 +279,7 @@ class Graph:
         return f"Graph({self.digest[:16]})"
 
     def __iter__(self) -> Iterator[Value]:
-        return iter(walk(self.results))
+        return iter(self.values)
 
     @property
     def everything(self) -> Iterator[Value]:
@@ -285,7 +291,7 @@ def canonical(graph: Graph) -> Iterator[str]:
     """One line per value, numbered in walking order, parameters first."""
     number = {v: k for k, v in enumerate(graph.parameters)}
     yield " ".join(str(v.type) for v in graph.parameters)
-    for v in walk(graph.results):
+    for v in graph.values:
         if v not in number:
             number[v] = len(number)
             yield f"{number[v]} = {v.op!r} {' '.join(str(number[a]) for a in v.args)} : {v.type}"

@@ -110,7 +110,7 @@ class Rewriter:
         self.last: list[str] = []
 
     def graph(self, graph: Graph) -> Graph:
-        self.limit = 100 + 20 * len(walk(graph.results))
+        self.limit = 100 + 20 * len(graph.values)
         self.done.update((p, p) for p in graph.parameters)
         becomes: dict[Value, Value] = {}
         stack = list(reversed(graph.results))
@@ -235,7 +235,7 @@ def with_results(graph: Graph, results: tuple[Value, ...]) -> Graph:
 def everywhere(change: Callable[[Graph], Graph], graph: Graph) -> Graph:
     """The graph changed, and before it the graphs its ops hold, innermost first."""
     becomes: dict[Value, Any] = {}
-    for v in walk(graph.results):
+    for v in graph.values:
         if v.op.family == "control":
             op = within(v.op, lambda g: everywhere(change, g))
             if op is not v.op:

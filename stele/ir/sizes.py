@@ -5,15 +5,14 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Union
+from typing import NamedTuple, Union
 
 from stele.errors import ShapeError
 
 Dim = Union[int, "Size"]
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """A named size, known when a program is called."""
 
     name: str
@@ -27,8 +26,7 @@ class Named:
         return sizes[self.name]
 
 
-@dataclass(frozen=True, slots=True)
-class Quotient:
+class Quotient(NamedTuple):
     """Floor of `x / by`, kept whole where it does not divide out."""
 
     x: Size

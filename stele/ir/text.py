@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stele.errors import GraphError
-from stele.ir.graph import Array, Graph, Item, Op, Parameter, Value, parameter, walk
+from stele.ir.graph import Array, Graph, Item, Op, Parameter, Value, parameter
 from stele.ir.origin import NOWHERE, Origin, Where, lines
 from stele.ir.record import Aside
 from stele.ir.sizes import Size, evaluate
@@ -47,7 +47,7 @@ def shown(graph: Graph, indent: str, head: str) -> Iterator[str]:
     guards = f" if {' and '.join(map(str, graph.guards))}" if graph.guards else ""
     yield f"{indent}{head}({inputs}){guards}:"
     count = 0
-    for v in walk(graph.results):
+    for v in graph.values:
         if v in name:
             continue
         name[v], count = f"v{count}", count + 1

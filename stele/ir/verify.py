@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from stele.errors import GraphError, SteleError
-from stele.ir.graph import Graph, Item, Parameter, Value, free, walk
+from stele.ir.graph import Graph, Item, Parameter, Value, free
 from stele.ir.origin import lines, setting
 from stele.ir.sizes import names
 from stele.ir.types import SIZES, Guard, Sizes, TupleType, Type
@@ -39,14 +39,14 @@ def has_unique_parameters(graph: Graph) -> Iterator[str]:
 def has_no_foreign_parameters(graph: Graph) -> Iterator[str]:
     """Every Parameter a result needs is in the list."""
     own = set(graph.parameters)
-    for v in walk(graph.results):
+    for v in graph.values:
         if isinstance(v.op, Parameter) and v not in own:
             yield f"the parameter {v.op.label!r} {v.type} belongs to no list: the graph is not closed"
 
 
 def takes_items_of_tuples_only(graph: Graph) -> Iterator[str]:
     """Only Item takes a tuple, and no result is one."""
-    for v in walk(graph.results):
+    for v in graph.values:
         for a in v.args:
             if isinstance(a.type, TupleType) != isinstance(v.op, Item):
                 yield f"{told(v)} takes {a.type}"
@@ -57,7 +57,7 @@ def takes_items_of_tuples_only(graph: Graph) -> Iterator[str]:
 
 def has_inferred_types(graph: Graph) -> Iterator[str]:
     """Each value has the type its op gives to the types of its operands."""
-    for v in walk(graph.results):
+    for v in graph.values:
         if isinstance(v.op, Parameter):
             continue
         try:
@@ -71,7 +71,7 @@ def has_inferred_types(graph: Graph) -> Iterator[str]:
 
 def stays_on_its_device(graph: Graph) -> Iterator[str]:
     """An operand of another device is moved by a Transfer, but for numbers and what is made of nothing."""
-    values = walk(graph.results)
+    values = graph.values
     made_of_nothing = free(values)
     for v in values:
         for a in v.args:
@@ -93,7 +93,7 @@ def agree(a: object, b: object) -> bool:
 
 def knows_where_from(graph: Graph) -> Iterator[str]:
     """Every computed value has an origin."""
-    for v in walk(graph.results):
+    for v in graph.values:
         if not v.where and not isinstance(v.op, Parameter):
             yield f"{told(v)} has lost its origin"
 
@@ -108,7 +108,7 @@ def guards_known_sizes(graph: Graph) -> Iterator[str]:
 
 def holds_sound_graphs(graph: Graph) -> Iterator[str]:
     """The graphs that ops hold keep all of this themselves."""
-    for v in walk(graph.results):
+    for v in graph.values:
         for k, inner in enumerate(v.op.graphs if v.op.family == "control" else ()):
             yield from (f"in graph {k} of {told(v)}: {problem}" for problem in problems(inner))
 

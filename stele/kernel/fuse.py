@@ -155,10 +155,11 @@ def join(groups: Groups, first: Group, then: Group) -> bool:
 def refused(groups: Groups, first: Group, then: Group, body: set[Value]) -> Refusal | None:
     """Why two groups may not become one whose body this is."""
     values = groups.values
-    folds, again = any(groups.role[v] is Place.FOLD for v in body), groups.machine.again
+    again = groups.machine.again
     if any(values.is_rounded(v) and values.is_outcome(v) for v in first.results):
         return Refusal("a product stores it, in half the memory")
     if product(first.results[-1].shape) != product(then.domain):
+        folds = any(groups.role[v] is Place.FOLD for v in body)
         for v in first.results:
             if values.is_padded_outcome(v):
                 return Refusal("a product stores it, and what reads it goes over more")
@@ -168,6 +169,8 @@ def refused(groups: Groups, first: Group, then: Group, body: set[Value]) -> Refu
         return Refusal("too many values for one kernel", len(body), LARGEST)
     if groups.comes_before(first, then) or groups.comes_before(then, first):
         return Refusal("other kernels stand between them")
+    if first.is_plain and then.is_plain and first.domain == then.domain and len(body) == len(first.body | then.body):
+        return None
     space = measured(groups.united_results(first, then), body)
     return Refusal("no rows serve both") if space is None else unpaid(groups, space, first)
 

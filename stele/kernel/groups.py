@@ -1,6 +1,7 @@
 """Kernels in the making: groups of values, what each reads from memory, and what has to run before it."""
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from stele.ir.graph import Graph, Value
@@ -13,6 +14,10 @@ from stele.kernel.kinds import Contraction, Kernel, Nest, Place
 from stele.kernel.machine import Machine
 from stele.kernel.space import is_fold
 from stele.ops.contraction import MatMul
+from stele.ops.linear import Broadcast
+
+SHOWN = 4
+"""Results that a report names of a group."""
 
 
 @dataclass(eq=False)
@@ -23,9 +28,12 @@ class Group:
     body: set[Value]
     anchor: Value | None = None
     inputs: set[Value] = field(default_factory=set[Value])
+    is_plain: bool = False
+    """Whether all of it is elementwise ops over one shape, and numbers: then one pass over that serves it."""
 
     def __str__(self) -> str:
-        return ", ".join(f"{v.op.name} {v.type}" for v in self.results)
+        more = f" and {len(self.results) - SHOWN} more" if len(self.results) > SHOWN else ""
+        return ", ".join(f"{v.op.name} {v.type}" for v in self.results[:SHOWN]) + more
 
     @property
     def where(self) -> Where:
@@ -53,7 +61,7 @@ class Groups:
         self.latest: dict[Group, int] = {}
         for v in self.values.made():
             own = isinstance(self.role[v], Place)
-            group = Group([v], self.values.inlined(v), None if own else v)
+            group = Group([v], body := self.values.inlined(v), None if own else v, is_plain=own and plain(v, body))
             self.groups[group] = None
             self.made[v] = group
             self.latest[group] = self.order[v]
@@ -83,21 +91,17 @@ class Groups:
             self.before[group] = {g for v in group.inputs if (g := self.maker(v)) is not None and g is not group}
         return self.before[group]
 
+    def taking(self, group: Group) -> set[Group]:
+        """The groups that must run behind."""
+        return {r for v in group.results for r in self.readers.get(v, ())} - {group}
+
     def comes_before(self, first: Group, then: Group) -> bool:
-        """Whether `then` depends on `first` by a way that has other groups on it."""
-        limit = self.latest[first]
-        seen: set[Group] = set()
-        stack = [g for g in self.needs(then) if g is not first]
-        while stack:
-            g = stack.pop()
-            if g in seen or self.latest[g] < limit:
-                continue
-            seen.add(g)
-            before = self.needs(g)
-            if first in before:
-                return True
-            stack += before
-        return False
+        """Whether `then` depends on `first` by a way that has other groups on it. It is looked for from both ends by
+        turns: often there is little to look at from one of them."""
+        low, high = self.latest[first], self.latest[then]
+        back = met(self.needs, then, first, lambda g: self.latest[g] >= low)
+        return any(either or other for either, other in zip(
+            back, met(self.taking, first, then, lambda g: self.latest[g] <= high)))
 
     def delay(self, group: Group, latest: int) -> None:
         """Notes that what a group computes or depends on reaches so far in the order of values, and who depends on it:
@@ -107,7 +111,7 @@ class Groups:
             g = stack.pop()
             if self.latest.get(g, -1) < latest:
                 self.latest[g] = latest
-                stack += (r for v in g.results for r in self.readers.get(v, ()))
+                stack += self.taking(g)
 
     def united_body(self, first: Group, then: Group) -> set[Value]:
         """All that is computed when `then` no longer reads the results of `first` from memory."""
@@ -122,6 +126,7 @@ class Groups:
     def unite(self, first: Group, then: Group, body: set[Value], anchor: Value | None) -> None:
         """Makes one group of two, in the place of the second."""
         results = self.united_results(first, then)
+        then.is_plain &= first.is_plain and first.domain == then.domain and len(body) == len(first.body | then.body)
         self.disconnect(first)
         self.disconnect(then)
         for v in (*first.results, *then.results):
@@ -131,7 +136,7 @@ class Groups:
             self.made[v] = then
         del self.groups[first]
         self.connect(then)
-        readers = {g for v in results for g in self.readers.get(v, ())}
+        readers = self.taking(then)
         for group in {then, *readers}:
             self.before.pop(group, None)
         own = self.latest.pop(first), self.latest.pop(then)
@@ -158,3 +163,22 @@ class Groups:
         if made is Contraction and isinstance(anchor.op, MatMul):
             return Contraction(*found, anchor, self.corners.of(anchor))
         return made(*found, anchor)
+
+
+def met(beside: Callable[[Group], set[Group]], start: Group, end: Group, near: Callable[[Group], bool]
+        ) -> Iterator[bool]:
+    """Walks from group to group by what is beside each: whether `end` is, for each on the way but the start."""
+    seen: set[Group] = {end}
+    stack = [*beside(start)]
+    while stack:
+        if (g := stack.pop()) not in seen and near(g):
+            seen.add(g)
+            found = beside(g)
+            yield end in found
+            stack += found
+
+
+def plain(v: Value, body: set[Value]) -> bool:
+    """Whether a value is computed by elementwise ops over its own shape alone, of what is in memory and of numbers."""
+    return all(u.shape == v.shape and (
+        u.op.family == "elementwise" or (isinstance(u.op, Broadcast) and not u.args[0].ndim)) for u in body)

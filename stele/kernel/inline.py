@@ -38,7 +38,7 @@ class Inlining:
 
     def __init__(self, graph: Graph, machine: Machine, report: Report) -> None:
         self.graph, self.report, self.again = graph, report, machine.again
-        self.order = {v: k for k, v in enumerate(walk(graph.results))}
+        self.order = {v: k for k, v in enumerate(graph.values)}
         self.users = users(self.order)
         parameters = set(graph.parameters)
         self.role: dict[Value, Role] = {v: Place.LEAF if v in parameters else role_of(v) for v in self.order}

@@ -35,8 +35,9 @@ def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
                 touched.add(v)
         if any(v.op.family != "elementwise" for v in touched - {x}):
             continue
-        yield from ((y, x) for y in kernel.results if y in touched and fits(y, x) and all(
-            fits(v, y) for v in touched if v in kernel.results))
+        made = [y for y in kernel.results if y in touched]
+        if all(fits(y, x) for y in made):
+            yield from ((y, x) for y in made)
 
 
 def fits(y: Value, x: Value) -> bool:

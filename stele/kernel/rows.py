@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from stele.ir.graph import Graph, Literal, Parameter, Value, walk
+from stele.ir.graph import Graph, Literal, Parameter, Value
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import Shape, Type, product
 from stele.kernel.kinds import Host, role_of
@@ -32,7 +32,7 @@ def independent(scan: Scan) -> dict[Value, int] | None:
     try:
         for v in state:
             axes.put(v, 0)
-        order = walk(body.results)
+        order = body.values
         while axes.changed:
             axes.changed = False
             for v in order:
@@ -144,7 +144,7 @@ def through(v: Value, a: Value, axis: int) -> int | None:
 def with_rows(body: Graph, axes: dict[Value, int], rows: Size) -> Graph:
     """The body for `rows` rows."""
     made: dict[Value, Value] = {}
-    for v in (*body.parameters, *walk(body.results)):
+    for v in (*body.parameters, *body.values):
         if v not in made:
             made[v] = renewed(v, [made[a] for a in v.args], axes.get(v, NONE), rows)
     return Graph(tuple(made[p] for p in body.parameters), tuple(made[v] for v in body.results))

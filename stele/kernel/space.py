@@ -156,6 +156,7 @@ class Measuring:
         self.results, self.body, self.splits = results, body, splits
         self.found = Space()
         self.at: dict[Value, dict[Index, bool]] = {}
+        self.covered: dict[tuple[Index, Shape], frozenset[str] | None] = {}
         self.classes: dict[tuple[object, ...], FoldClass] = {}
         self.depth: dict[Value, int] = {}
         for v in walk(results, stop=lambda v: v not in body):
@@ -240,8 +241,7 @@ class Measuring:
     def find_rows(self, index: Index) -> None:
         """The variables that all reductions keep; they must be loops of the results."""
         loops = tuple(dict.fromkeys(n for e in index for n in self.found.ranges if n in variables(e)))
-        kept = {frozenset(r) if (r := self.covering(v, cls.index)) is not None else None
-                for v, cls in self.found.folds.items()}
+        kept = {self.covering(v, cls.index) for v, cls in self.found.folds.items()}
         if len(kept) > 1 or None in kept or not all(rows <= set(loops) for rows in kept if rows is not None):
             raise Unfit
         for rows in kept:
@@ -267,13 +267,18 @@ class Measuring:
         loops = [n for e in index for n in self.found.ranges if n in variables(e)]
         self.found.stages.append(Stage(group, index, tuple(n for n in loops if n not in self.found.rows), sums))
 
-    def covering(self, v: Value, index: Index) -> set[str] | None:
+    def covering(self, v: Value, index: Index) -> frozenset[str] | None:
         """The variables of an index that meets every element of v exactly once; None if it does not."""
-        names = [plain(e) for e, n in zip(index, v.shape) if n != 1]
+        if (key := (index, v.shape)) not in self.covered:
+            self.covered[key] = self.meets(index, v.shape)
+        return self.covered[key]
+
+    def meets(self, index: Index, shape: Shape) -> frozenset[str] | None:
+        names = [plain(e) for e, n in zip(index, shape) if n != 1]
         if None not in names and len(set(names)) == len(names) and \
-                all(self.found.ranges[str(name)] == n for name, n in zip(names, (n for n in v.shape if n != 1))):
-            return set(map(str, names))
-        offset = linear(index, v.shape)
+                all(self.found.ranges[str(name)] == n for name, n in zip(names, (n for n in shape if n != 1))):
+            return frozenset(map(str, names))
+        offset = linear(index, shape)
         left = set(variables(offset))
         size: Dim = 1
         while left:
@@ -283,12 +288,12 @@ class Measuring:
             left.remove(name)
             size = size * self.found.ranges[name]
         start = substitute(offset, dict.fromkeys(variables(offset), 0))
-        return set(variables(offset)) if (start, size) == (0, product(v.shape)) else None
+        return frozenset(variables(offset)) if (start, size) == (0, product(shape)) else None
 
     def once(self, v: Value) -> bool:
         """Whether each loop that asks for v asks once for each element, in step with rows."""
-        rows = set(self.found.rows)
-        every = set(self.found.stages[0].loops) | rows
+        rows = frozenset(self.found.rows)
+        every = rows.union(self.found.stages[0].loops)
         covers = [self.covering(v, index) for index in self.at.get(v, ())]
         return all(c is not None and c >= rows and (bool(self.found.folds) or c == every) for c in covers)
 
@@ -296,8 +301,8 @@ class Measuring:
         """Where on the way a result that others here need is stored: at an index that meets each element once, and is
         met: a loop around it that may have no steps (an empty axis, an open size) would store nothing.
         """
-        rows = set(self.found.rows)
-        every = set(self.found.stages[0].loops) | rows
+        rows = frozenset(self.found.rows)
+        every = rows.union(self.found.stages[0].loops)
         passes = [s.loops for s in self.found.stages] + [f.loops for f in self.found.folds.values()]
         for index in (i for i, bounded in self.at[v].items() if not bounded):
             found = self.covering(v, index)

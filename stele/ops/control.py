@@ -208,7 +208,7 @@ def pull(loop: Scan, d: Any, g: Sequence[Value | None]) -> Pull:
 def read_back(body: Graph, given: Sequence[Value], found: Sequence[Value]) -> list[Value]:
     """The values of a body that its derivative reads, `found` from what is `given`; what is cheap is computed again
     from those."""
-    forward = {*walk(body.results), *body.parameters}
+    forward = {*body.values, *body.parameters}
     late = set(given)
     for v in walk(found):
         if any(a in late for a in v.args):

@@ -158,7 +158,7 @@ def chosen(goes: Value, new: Value, old: Value) -> Value:
 def depending(graph: Graph, flags: Sequence[bool]) -> list[bool]:
     """For each result whether it needs one of the parameters that have the flag."""
     found = {p for p, flag in zip(graph.parameters, flags) if flag}
-    for v in walk(graph.results):
+    for v in graph.values:
         if any(a in found for a in v.args):
             found.add(v)
     return [v in found for v in graph.results]

@@ -23,7 +23,7 @@ def branches(graph: Graph) -> Graph:
 
 def taken(graph: Graph) -> Taken:
     """The branches of a graph: for each result that somebody takes the values that are it."""
-    values = walk(graph.results)
+    values = graph.values
     found: Taken = {v: {} for v in values if isinstance(v.op, Cond)}
     for v in values:
         if isinstance(v.op, Item) and v.args[0] in found:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
-from stele.ir.graph import Graph, Value, walk
+from stele.ir.graph import Graph, Value
 from stele.ir.origin import inherit
 from stele.ir.rewrite import everywhere, substituted
 from stele.ir.sizes import Dim
@@ -40,7 +40,7 @@ def open_contractions(graph: Graph) -> Graph:
 def opened(graph: Graph) -> Graph:
     """The same for one graph."""
     becomes: dict[Value, Value] = {}
-    for v in walk(graph.results):
+    for v in graph.values:
         if (make := other(v)) is not None:
             with inherit(v.where):
                 becomes[v] = make(v)

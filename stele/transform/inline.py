@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from stele.ir.graph import Graph, Item, Op, Value, rebuild, substitute, walk
+from stele.ir.graph import Graph, Item, Op, Value, rebuild, substitute
 from stele.ir.origin import inherit
 from stele.ir.report import Report
 from stele.ir.rewrite import everywhere, with_results
@@ -25,7 +25,7 @@ def written_out(graph: Graph) -> Graph:
 
 def inlined(graph: Graph, report: Report | None = None, kinds: tuple[type[Op], ...] = (Checkpoint,)) -> Graph:
     """One level of either."""
-    values = walk(graph.results)
+    values = graph.values
     if not any(isinstance(v.op, kinds) for v in values):
         return graph
     meaning: dict[Value, Value] = {}

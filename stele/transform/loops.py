@@ -73,10 +73,10 @@ class Loop:
         """The operands by role."""
         return self.split(self.value.args)
 
-    @cached_property
-    def values(self) -> list[Value]:
+    @property
+    def values(self) -> tuple[Value, ...]:
         """All values of the body, operands first."""
-        return walk(self.body.results)
+        return self.body.values
 
     @cached_property
     def users(self) -> dict[Value, list[Value]]:
@@ -129,7 +129,7 @@ class Loop:
 
 def loops(graph: Graph, tested: bool = False) -> list[Loop]:
     """The Scans of a graph, and those with a test where they are asked for, each with the results that are taken."""
-    values = walk(graph.results)
+    values = graph.values
     used: dict[Value, set[int]] = {v: set() for v in values if isinstance(v.op, Scan)}
     used |= {v: {v.op.carries} for v in values if tested and isinstance(v.op, While)}
     for v in values:
@@ -146,7 +146,7 @@ def changed(graph: Graph, change: Change) -> Graph:
 
 def replaced(graph: Graph, found: Mapping[Value, Results]) -> Graph:
     """The graph with the given results of loops taken from elsewhere."""
-    becomes = {v: found[v.args[0]][v.op.k] for v in walk(graph.results)
+    becomes = {v: found[v.args[0]][v.op.k] for v in graph.values
                if isinstance(v.op, Item) and v.args[0] in found}
     return substituted(graph, becomes) if becomes else graph
 

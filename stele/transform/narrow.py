@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from stele.ir.graph import Constant, Graph, Item, Op, Parameter, Value, label_of, parameter, rebuild, users, walk
+from stele.ir.graph import Constant, Graph, Item, Op, Parameter, Value, label_of, parameter, rebuild, users
 from stele.ir.origin import inherit
 from stele.ir.report import Report
 from stele.ir.types import TupleType, bfloat16, float32
@@ -44,7 +44,7 @@ class Lying:
     @classmethod
     def of(cls, graph: Graph, memory: Memory) -> Lying:
         stored, read = memory(graph)
-        values = walk(graph.results)
+        values = graph.values
         loops = {v: cls.of(v.op.body, memory) for v in values if isinstance(v.op, Scan)}
         given = (a for v, body in loops.items() for k, a in enumerate(v.args) if not body.takes(v.op, k))
         return cls(frozenset(stored), frozenset(map(base, (*read, *given))), frozenset(sums(values)), loops)
@@ -60,7 +60,7 @@ class Narrowing:
 
     def __init__(self, graph: Graph, lying: Lying, ys: Collection[int], report: Report) -> None:
         self.old, self.lying, self.ys, self.report = graph, lying, ys, report
-        self.values = walk(graph.results)
+        self.values = graph.values
         self.users = users(self.values)
         self.exact = leading((v for k, v in enumerate(graph.results) if k not in ys), self.values)
         self.chosen = {v for v in self.values if self.is_large(v) and self.decided(v)}

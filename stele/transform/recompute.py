@@ -33,7 +33,7 @@ def recompute(graph: Graph, report: Report | None = None) -> Graph:
 
 def recomputed(graph: Graph, report: Report | None = None) -> Graph:
     """One level of `recompute`."""
-    values = walk(graph.results)
+    values = graph.values
     large = [v for v in values if size(v) >= LARGE and is_made_again(v)]
     readers = users(values) if large else {}
     late = {(u, v): then for v in large for u, then in behind(v, values, readers).items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from stele.ir.graph import Constant, Graph, Literal, Op, Parameter, Value, walk
+from stele.ir.graph import Constant, Graph, Literal, Op, Parameter, Value
 from stele.ir.origin import NOWHERE, Where
 from stele.ir.report import Report
 from stele.ir.rewrite import everywhere, with_origins, with_results
@@ -25,7 +25,7 @@ def shared(graph: Graph, report: Report | None = None) -> Graph:
     first: dict[tuple[Any, ...], Value] = {}
     meaning: dict[Value, Value] = {p: p for p in graph.parameters}
     extra: dict[Value, Where] = {}
-    for v in walk(graph.results):
+    for v in graph.values:
         if v in meaning:
             continue
         args = tuple(meaning[a] for a in v.args)

@@ -22,7 +22,7 @@ def sink(graph: Graph) -> Graph:
         work = Sinking(loop)
         if (found := work.results()) is not None:
             becomes.update(work.stacks)
-            becomes.update({v: found[v.op.k] for v in walk(graph.results)  # type: ignore[attr-defined]
+            becomes.update({v: found[v.op.k] for v in graph.values  # type: ignore[attr-defined]
                             if v.args == (loop.value,)})
     return substituted(graph, becomes) if becomes else graph
 

@@ -14,7 +14,7 @@ from stele.backend.cpu.manifest import HostNote, Manifest, Output, pack_report
 from stele.backend.cpu.native import numbers, place
 from stele.backend.cpu.target import Target
 from stele.backend.llvm.emit import Known
-from stele.ir.graph import Constant, Graph, Value, walk
+from stele.ir.graph import Constant, Graph, Value
 from stele.ir.report import BufferNote, Report
 from stele.ir.types import TupleType
 from stele.kernel.bodies import step
@@ -103,7 +103,7 @@ def manifest(traced: Graph, optimised: Callable[[], Graph], laid: Laid, entry: E
 def settled(graph: Graph, steady: Collection[int]) -> frozenset[Value]:
     """What steady parameters and constants alone decide, of known sizes."""
     found = {graph.parameters[k] for k in steady}
-    for v in walk(graph.results):
+    for v in graph.values:
         known = isinstance(v.op, Constant) or (v.args and found.issuperset(v.args))
         if known and not isinstance(v.type, TupleType) and isinstance(bytes_of(v.type), int):
             found.add(v)

@@ -28,7 +28,7 @@ from stele.backend.llvm.launch import (
     pointer,
     word_at,
 )
-from stele.ir.graph import Array, Graph, walk
+from stele.ir.graph import Array, Graph
 from stele.ir.sizes import Dim, Size, at
 from stele.ir.types import TupleType
 from stele.kernel.memory import FRESH, Piece, layout, rounded
@@ -59,7 +59,7 @@ class Exported:
     @property
     def dims(self) -> list[Size]:
         """What may not be negative: the sizes of all values."""
-        types = (t for v in walk(self.graph.results)
+        types = (t for v in self.graph.values
                  for t in (v.type.items if isinstance(v.type, TupleType) else (v.type,)))
         return [*dict.fromkeys(n for t in types for n in t.shape if isinstance(n, Size))]
 

@@ -24,7 +24,7 @@ from stele.backend.newest import Newest
 from stele.backend.source import written
 from stele.errors import IndexOutOfRange, ShapeError
 from stele.ir.door import located
-from stele.ir.graph import Graph, Value, walk
+from stele.ir.graph import Graph, Value
 from stele.ir.origin import lines
 from stele.ir.report import Report
 from stele.ir.sizes import at
@@ -220,7 +220,7 @@ class Program:
 
 def refuse_sizes(graph: Graph, sizes: Mapping[str, int]) -> None:
     """Raises ShapeError where some value would have fewer than no elements at these sizes, or rows too long to sort."""
-    for v in walk(graph.results) if sizes else ():
+    for v in graph.values if sizes else ():
         shape = () if isinstance(v.type, TupleType) else tuple(at(n, sizes) for n in v.shape)
         if min(shape, default=0) < 0:
             given = ", ".join(f"{name} = {n}" for name, n in sizes.items())
