@@ -40,7 +40,7 @@ class Inlining:
         self.graph, self.report, self.again = graph, report, machine.again
         self.order = {v: k for k, v in enumerate(graph.values)}
         self.users = users(self.order)
-        parameters = set(graph.parameters)
+        parameters, self.given = set(graph.parameters), frozenset(graph.results)
         self.role: dict[Value, Role] = {v: Place.LEAF if v in parameters else role_of(v) for v in self.order}
         self.roots: set[Value] = set()
         self.cost: dict[Value, int] = {}
@@ -128,7 +128,7 @@ class Inlining:
 
     def leads_to(self, x: Value, user: Value) -> bool:
         """Whether x is a product, perhaps reshaped, or what one may store, and only `user` reads it."""
-        if self.users[x] != [user] or x in self.graph.results:
+        if self.users[x] != [user] or x in self.given:
             return False
         if isinstance(x.op, Reshape):
             return self.leads_to(x.args[0], x)

@@ -146,7 +146,7 @@ def changed(graph: Graph, change: Change) -> Graph:
 
 def replaced(graph: Graph, found: Mapping[Value, Results]) -> Graph:
     """The graph with the given results of loops taken from elsewhere."""
-    becomes = {v: found[v.args[0]][v.op.k] for v in graph.values
+    becomes = {v: found[v.args[0]][v.op.k] for v in (graph.values if found else ())
                if isinstance(v.op, Item) and v.args[0] in found}
     return substituted(graph, becomes) if becomes else graph
 
