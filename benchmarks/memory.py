@@ -2,6 +2,8 @@
 
     python benchmarks/memory.py mlp --layers 1000
     python benchmarks/memory.py cnn gru transformer resnet50 --budgets 12
+
+Budgets go from a hundredth less than what a step needs to the least that is known, unless --least says a share.
 """
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ import argparse
 import hashlib
 import importlib
 import os
+import re
 import subprocess
 import sys
 import time
@@ -19,6 +22,7 @@ import numpy as np
 
 import stele as st
 from stele import nn, optim
+from stele.backend.buffers import MEMORY
 from stele.errors import OutOfMemory
 from stele.tracing import tree
 
@@ -43,7 +47,7 @@ def step_of(name: str, layers: int, memory: int | None) -> tuple[Any, tuple[st.T
             x, y = (st.tensor(rng.standard_normal((1024, 64), np.float32)) for _ in range(2))
         else:
             net = nn.Sequential(importlib.import_module("stele.rosetta.stele.resnet50").ResNet50(), nn.Linear(2048, 10))
-            x, y = st.tensor(rng.random((4, 3, 224, 224), np.float32)), st.tensor(np.arange(4))
+            x, y = st.tensor(rng.random((2, 3, 224, 224), np.float32)), st.tensor(np.arange(2))
         optimizer = optim.SGD(net.parameters(), lr=1e-3)
 
         @st.compile(**options)
@@ -65,9 +69,27 @@ def step_of(name: str, layers: int, memory: int | None) -> tuple[Any, tuple[st.T
     return (state[1] if isinstance(state, tuple) else state), module.place("compile", *module.data())
 
 
+def resident(what: str) -> int:
+    """Bytes of this process that are in memory now (VmRSS), or were at most since it was last asked (VmHWM)."""
+    status = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith(what))
+
+
+def touched(step: Any, given: tuple[st.Tensor, ...]) -> int:
+    """The most bytes that a call takes of the system beside what there is before it."""
+    MEMORY.idle.clear()
+    while MEMORY.dead:
+        MEMORY.take_back(MEMORY.dead.popleft())
+    MEMORY.release()
+    before = resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    [y.numpy() for y in tree.flatten(step(*given))[0]]
+    return resident("VmHWM") - before
+
+
 def measure(name: str, layers: int, memory: int | None, steps: int) -> str:
-    """One line: budget, peak as planned, the most that was resident in the process, seconds of compiling and of a step.
-    """
+    """One line: budget, peak as planned, what a call touched beside what it is given, seconds of compiling and of a
+    step."""
     step, given = step_of(name, layers, memory)
     start = time.perf_counter()
     try:
@@ -75,7 +97,7 @@ def measure(name: str, layers: int, memory: int | None, steps: int) -> str:
             out = step(*given)
             [y.numpy() for y in tree.flatten(out)[0]]
     except OutOfMemory as error:
-        return f"{name} budget {memory} refused: {str(error)[:160]}"
+        return f"{name} budget {memory} refused: {error}"
     compiled, program = time.perf_counter() - start, step.programs[-1]
     peak, given_bytes = max(p.peak_bytes for p in step.programs), program.memory({}).given
     times = []
@@ -84,11 +106,10 @@ def measure(name: str, layers: int, memory: int | None, steps: int) -> str:
         [y.numpy() for y in tree.flatten(step(*given))[0]]
         times.append(time.process_time() - begun)
     times.sort()
-    status = Path("/proc/self/status").read_text()
-    high = next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+    high = given_bytes + touched(step, given)
     again = [d.what for d in program.report().decisions if d.outcome == "again"][:1]
     return (f"{name} budget {memory} peak {peak} given {given_bytes} "
-            f"VmHWM {high} compile_s {compiled:.1f} step_ms {times[len(times) // 2] * 1e3:.2f} "
+            f"measured {high} compile_s {compiled:.1f} step_ms {times[len(times) // 2] * 1e3:.2f} "
             f"({times[0] * 1e3:.2f}..{times[-1] * 1e3:.2f}) digest {digest(out)} {again}")
 
 
@@ -109,7 +130,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--layers", type=int, default=1000)
     parser.add_argument("--budgets", type=int, default=12)
-    parser.add_argument("--least", type=float, default=0.9, help="the smallest budget, as a share of what is needed")
+    parser.add_argument("--least", type=float, help="the smallest budget, as a share of what is needed")
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--one", nargs=4)
     asked = parser.parse_args()
@@ -121,9 +142,12 @@ def main() -> None:
         free = alone(name, asked.layers, None, asked.steps)
         print(free, flush=True)
         whole = int(free.split(" peak ")[1].split()[0])
+        refused = alone(name, asked.layers, 1000, asked.steps) if asked.least is None else ""
+        print(refused, flush=True)
+        least = int(re.findall(r"less than ([\d,]+):", refused)[0].replace(",", "")) if refused else whole * asked.least
         for k in range(asked.budgets):
-            share = 1 - (1 - asked.least) * (k + 1) / asked.budgets
-            print(f"{share:.3f}", alone(name, asked.layers, int(whole * share), asked.steps), flush=True)
+            budget = int(whole * 0.99 + (least - whole * 0.99) * k / max(asked.budgets - 1, 1))
+            print(f"{budget / whole:.3f}", alone(name, asked.layers, budget, asked.steps), flush=True)
 
 
 if __name__ == "__main__":

@@ -153,8 +153,8 @@ _target = _choice("native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 _backend = _choice("cpu", "reference")
 _checked = _checks("graph", "nan")
 _frames = _choice("short", "full")
-_stages = _names("graph", "pairs", "simplify", "stabilize", "expand", "share", "merge", "recompute", "inline", "fuse",
-                 "loops", "llvm", "asm", "memory", "cache", "time", "call", "compiles", "evaluations")
+_stages = _names("graph", "pairs", "simplify", "stabilize", "expand", "share", "segments", "merge", "recompute",
+                 "inline", "fuse", "loops", "llvm", "asm", "memory", "cache", "time", "call", "compiles", "evaluations")
 _carried = _numbers("pace", "far", "shared", "memory")
 _threads = _integer(1, MAX_THREADS, "a number")
 _spin = _integer(0, 100_000, "microseconds")

@@ -38,9 +38,9 @@ Pass = Callable[..., Graph]
 
 # In order. A pass is the function of its name in `transform/NAME.py`, from a graph to a graph, which notes in a report.
 # The reference backend leaves out the first: NumPy has complex numbers, and they are the law.
-PASSES = ("pairs", "share", "simplify", "stabilize", "expand", "share", "merge", "simplify", "share", "recompute",
-          "inline")
-NARROW, LIBRARY = "narrow", "library"
+PASSES = ("pairs", "share", "simplify", "stabilize", "expand", "share", "segments", "merge", "simplify", "share",
+          "recompute", "inline")
+SEGMENTS, NARROW, LIBRARY = "segments", "narrow", "library"
 PROGRAM = "program"     # the module of the one function that is called
 MOST = 1 << 10      # kernels whose memory is known
 EMITTED: dict[Any, Known] = {}
@@ -102,7 +102,7 @@ def options_of(what: str, given: Mapping[str, Any], *others: str) -> Options:
 class Request(Record):
     """What native code is asked for. `donated[k] = j`: the buffer of parameter k may be overwritten by result j. What
     only parameters in `steady` decide is computed once, and again when one of them is another. `sizes` is what is known
-    of named ones. A `timed` program keeps the time of each kernel.
+    of named ones. A `timed` program keeps the time of each kernel. Loops are cut into segments at so many `levels`.
     """
 
     graph: Graph
@@ -112,6 +112,7 @@ class Request(Record):
     target: Target
     sizes: Sizes | None = None
     timed: bool = False
+    levels: int = 0
 
     @property
     def hints(self) -> Mapping[str, int]:
@@ -122,7 +123,7 @@ class Request(Record):
     def text(self) -> str:
         """What the code depends on besides its graph and target."""
         planned = () if self.options.memory is None else (get_threads(), *sorted(self.hints.items()))
-        return repr((sorted(self.donated.items()), self.steady, self.options, self.timed, *planned))
+        return repr((sorted(self.donated.items()), self.steady, self.options, self.timed, self.levels, *planned))
 
 
 def request(graph: Graph, donate: Mapping[int, int] = {}, steady: Collection[int] = (), options: Options | None = None,
@@ -244,10 +245,23 @@ def write(request: Request, add: Callable[[ir.Module], None], report: Report, kn
             (entries.append if module.name == PROGRAM else add)(module)
         return build.emit(laid, target, options.precision, sort, report, known, request.timed, draft)
 
+    def drawn(laid: Laid) -> Entry:
+        return build.emit(laid, target, options.precision, unread, Report(), emitted(request))
+
     with report.phase("memory budget"):
-        found = budget.planned_in(options.budget, lowered, request.hints, emit, report)
+        found = budget.planned_in(options.budget, lowered, request.hints, emit, drawn,
+                                  lambda levels: lower(replace(request, levels=levels), Report()), report)
         add(entries[-1])
         return found
+
+
+def emitted(request: Request) -> Known:
+    """What is known of kernels that were emitted to know their memory."""
+    return EMITTED.setdefault((request.target.key, request.options.precision), Newest(MOST))
+
+
+def unread(module: ir.Module) -> None:
+    """Takes the text of a kernel whose memory alone is of interest."""
 
 
 def lower(request: Request, report: Report) -> Lowered:
@@ -269,36 +283,38 @@ def memory(request: Request, sizes: Mapping[str, int] = {}) -> Memory:
     """What a call of the program takes at these sizes, from its graph alone: nothing is compiled."""
     from stele.backend.cpu import build
 
-    known = EMITTED.setdefault((request.target.key, request.options.precision), Newest(MOST))
-    return build.planned(*write(request, lambda module: None, Report(), known)).at(sizes)
+    return build.planned(*write(request, unread, Report(), emitted(request))).at(sizes)
 
 
 def optimised(request: Request, report: Report | None = None) -> Graph:
     """The graph of a request after every pass."""
-    return optimise(request.graph, request.options, request.sizes, report, request.target)
+    return optimise(request.graph, request.options, request.sizes, report, request.target, request.levels)
 
 
 def optimise(graph: Graph, options: Options, sizes: Sizes | None = None, report: Report | None = None,
-             machine: Machine | None = None) -> Graph:
+             machine: Machine | None = None, levels: int = 0) -> Graph:
     """The graph after every pass, in order; STELE_SHOW prints passes by name, STELE_CHECK=1 verifies after each, by
-    what is known of `sizes`.
+    what is known of `sizes`. Loops are cut into segments at so many `levels`.
     """
     report = report or Report()
     show("graph", lambda: text_of(graph))
-    for name, run in passes(options, machine):
+    for name, run in passes(options, machine, levels, sizes.hints if sizes else {}):
         before, graph = graph, run(graph, report=report)
         report.passes.append((name, len(before.values), len(graph.values)))
         watch(name, before, graph, sizes)
     return graph
 
 
-def passes(options: Options, machine: Machine | None) -> Iterator[tuple[str, Pass]]:
-    """The passes that options ask for. What lies in memory only the kernels of a machine say, of which none holds a
-    checkpoint."""
+def passes(options: Options, machine: Machine | None, levels: int, hints: Mapping[str, int]
+           ) -> Iterator[tuple[str, Pass]]:
+    """The passes that options ask for, `segments` where there are levels. What lies in memory only the kernels of a
+    machine say, of which none holds a checkpoint."""
     left = options.without - {"inline"} if options.backend == "cpu" else options.without
     for name in PASSES if options.precision != "bf16" else (*PASSES, NARROW):
-        if name not in left:
+        if name not in left and (levels or name != SEGMENTS):
             run: Pass = getattr(importlib.import_module(f"stele.transform.{name}"), name)
+            if name == SEGMENTS:
+                run = partial(run, levels=levels, sizes=hints)
             if name == NARROW:
                 from stele.kernel.fuse import lying
                 run = partial(run, memory=lying if machine is None else partial(lying, machine=machine))

@@ -1,26 +1,35 @@
-"""Nests of loops and their gradients, written by hand and at random, give what the reference gives."""
+"""Nests of loops and their gradients, written by hand and at random, give what the reference gives, in segments too."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 import stele as st
 from stele.backend import reference
 from stele.backend.buffers import Buffer
 from stele.ir.graph import Array, Graph, Item, parameter
 from stele.ir.types import Type, float64
+from stele.ir.verify import verify
 from stele.ops.control import scan
 from stele.ops.elementwise.unary import tanh
-from stele.pipeline import Options, build
+from stele.pipeline import Options, build, compiled, optimised, request
+from stele.transform import segments
 from tests.random_loops import random_nest
 
 
 def agrees(graph: Graph, args: list[Array], seed: int = -1) -> None:
     results = build(graph, options=Options(backend="cpu")).run([Buffer.of(a) for a in args], {})
-    for y, expected in zip(results, reference.run(graph, args), strict=True):
+    alike([y.array for y in results], reference.run(graph, args), seed)
+
+
+def alike(results: list[Array], wanted: list[Array], seed: int) -> None:
+    for y, expected in zip(results, wanted, strict=True):
         usable = np.isfinite(expected)
         scale = max(1.0, float(np.abs(expected[usable]).max(initial=0)))
-        assert y.array.shape == expected.shape and y.array.dtype == expected.dtype
-        np.testing.assert_allclose(y.array[usable], expected[usable], rtol=0, atol=1e-7 * scale, err_msg=f"seed {seed}")
+        assert y.shape == expected.shape and y.dtype == expected.dtype
+        np.testing.assert_allclose(y[usable], expected[usable], rtol=0, atol=1e-7 * scale, err_msg=f"seed {seed}")
 
 
 def test_gradient_of_inner_ends_that_the_outer_loop_stacks() -> None:
@@ -45,3 +54,21 @@ def test_loops_of_one_body_have_places_of_their_own() -> None:
 def test_random_nests_are_reference() -> None:
     for seed in (*range(30), 65):   # 65: two inner loops of one body, in different steps of the outer one's derivative
         agrees(*random_nest(seed), seed)
+
+
+def test_random_nests_in_segments_are_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "LEAST", 2)
+    cut = 0
+    for seed in range(60):
+        graph, args = random_nest(seed)
+        asked = request(graph, options=Options(backend="cpu"))
+        after = optimised(replace(asked, levels=1 + seed % 2))
+        if after.digest == optimised(asked).digest:
+            continue
+        verify(after)
+        alike(reference.run(after, args), reference.run(graph, args), seed)
+        cut += 1
+        if cut < 4:
+            made = compiled(replace(asked, levels=1)).run([Buffer.of(a) for a in args], {})
+            alike([y.array for y in made], reference.run(graph, args), seed)
+    assert cut > 8

@@ -122,10 +122,9 @@ class Layered(Step):
     def layer(self, x: Tensor, state: Any, weights: Weights, ragged: Ragged, reverse: bool) -> tuple[Any, Tensor]:
         """The last state of one layer in one direction, and what it gives at all times."""
         w_ih, w_hh, b_ih, b_hh, w_hr = weights
-        gates = affine(x, w_ih, b_ih)
 
-        def step(state: Any, gates: Any) -> tuple[Any, Tensor]:
-            state = self.advance(state, gates, w_hh, b_hh, w_hr)
+        def step(state: Any, x: Any) -> tuple[Any, Tensor]:
+            state = self.advance(state, affine(x, w_ih, b_ih), w_hh, b_hh, w_hr)
             return state, output(state)
 
         def padded(state: Any, part: Any) -> tuple[Any, Tensor]:
@@ -133,14 +132,14 @@ class Layered(Step):
             kept = [where(part[1], a, b) for a, b in zip(self.parted(new), self.parted(state))]
             return self.joined(kept), where(part[1], y, 0.0)
 
-        none = self.zeros(x.shape[1], gates, w_hr)
+        none = self.zeros(x.shape[1], affine(x, w_ih, b_ih), w_hr)
         if isinstance(ragged, JoinedSequence):
-            return self.columns(step, none, state, gates, ragged, reverse)
+            return self.columns(step, none, state, x, ragged, reverse)
         state = none if state is None else state
-        return scan(step, state, gates, reverse=reverse) if ragged is None else \
-            scan(padded, state, (gates, ragged.alive()), reverse=reverse)
+        return scan(step, state, x, reverse=reverse) if ragged is None else \
+            scan(padded, state, (x, ragged.alive()), reverse=reverse)
 
-    def columns(self, step: Callable[[Any, Any], tuple[Any, Tensor]], none: Any, begin: Any, gates: Tensor,
+    def columns(self, step: Callable[[Any, Any], tuple[Any, Tensor]], none: Any, begin: Any, x: Tensor,
                 ragged: JoinedSequence, reverse: bool) -> tuple[Any, Tensor]:
         """The same for sequences one behind the other, each of which begins anew, with zeros where nothing is given."""
         def one(state: Any, part: Any) -> tuple[Any, list[Tensor]]:
@@ -149,7 +148,7 @@ class Layered(Step):
             state, _ = step(self.joined([where(new, a, b) for a, b in zip(first, self.parted(state))]), part[0])
             return state, self.parted(state)
 
-        _, parts = scan(one, none, (gates, ragged.begins(reverse), ragged.number), reverse=reverse)
+        _, parts = scan(one, none, (x, ragged.begins(reverse), ragged.number), reverse=reverse)
         ends = ragged.first if reverse else ragged.last
         last = self.joined([part.reshape(-1, part.shape[-1])[ends] for part in parts])
         return last, where(ragged.number.unsqueeze(-1) >= 0, parts[0], 0.0)

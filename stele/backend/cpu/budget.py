@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import nlargest
 from typing import NamedTuple
@@ -20,17 +20,21 @@ from stele.ir.sizes import Dim, at
 from stele.ir.types import TupleType
 from stele.kernel.again import rerun, without
 from stele.kernel.inplace import doubtful, overwritable
+from stele.kernel.kinds import Repeat
 from stele.kernel.machine import LINE, Machine
 from stele.kernel.memory import Piece, Place, Plan, layout
 from stele.kernel.slots import Slot, Slots, bytes_of
 from stele.kernel.spare import Paper, Task, Tasks, Unaffordable, sooner
 from stele.kernel.steps import Again, Crossing, Loop, Run, Step, everything, within
+from stele.ops.control import Scan
 
 START = 100_000
 """What the start of a kernel costs, in multiplications of a product: a microsecond."""
 RUNG, RUNS, FEW = 0.96, 20_000, 4
 """From one number of bytes in between that is tried to the next; how many kernels run on paper for a budget, and how
 many numbers of bytes are tried at least: one in four of those behind them."""
+LEVELS = 3
+"""At how many levels loops run in segments at most: of n steps the fourth root of n is kept then at each."""
 SHOWN, UNKNOWN = 5, 16      # arrays that an error names; steps of a loop with a test
 KINDS = {"temp": "a value", "parameter": "a parameter", "constant": "a constant", "result": "a result",
          "kept": "what is kept,"}
@@ -56,10 +60,10 @@ class Found(NamedTuple):
 
 
 class Draft:
-    """A program as it is without a budget, and its kernels as tasks."""
+    """A program as it is without a budget, or with its loops in segments at some levels, and its kernels as tasks."""
 
-    def __init__(self, lowered: Lowered, laid: Laid, plan: Plan, sizes: Mapping[str, int]) -> None:
-        self.lowered, self.laid, self.plan = lowered, laid, plan
+    def __init__(self, lowered: Lowered, laid: Laid, plan: Plan, sizes: Mapping[str, int], levels: int = 0) -> None:
+        self.lowered, self.laid, self.plan, self.levels = lowered, laid, plan, levels
         self.sizes = {**sizes, **plan.private}
         self.threads = pool.current().threads
         self.starts = [step.clock for step in laid.steps]
@@ -89,8 +93,8 @@ class Draft:
     @cached_property
     def overwritten(self) -> dict[int, int]:
         """The steps that write over a parameter, by its position."""
-        firsts = {self.laid.slots.table[y].first: x for y, x in self.laid.in_place.items()}
-        return {firsts[c]: k for k, c in enumerate(self.starts) if c in firsts}
+        steps = {clock: k for k, clock in enumerate(self.starts)}
+        return {x: steps[self.laid.slots.table[y].first] for y, x in self.laid.in_place.items()}
 
     def whole(self, plan: Plan) -> int:
         """The bytes of a call."""
@@ -140,6 +144,12 @@ class Draft:
         """What it costs more to make at every call what might be kept."""
         return 0.0 if self.lowered.steady else sum(
             at(n, self.sizes) for each in self.spaces for n, _, _ in each) * self.lowered.target.memory / 4
+
+    @property
+    def itself(self) -> Found:
+        """The kernels as they are, each once."""
+        tasks, _ = self.tasks
+        return Found(self, tasks.price + self.packing, range(len(self.starts)), self.lowered, self.laid, self.plan)
 
     @property
     def least(self) -> int:
@@ -199,7 +209,8 @@ def ladder(draft: Draft) -> list[int]:
 def those_in(budget: int, draft: Draft) -> list[Found]:
     """Some plans of a draft that take no more than so many bytes: from the first on those for a little less, too, where
     it does not take long to try."""
-    fitting, rungs, tasks = list[Found](), ladder(draft), len(draft.starts)
+    rungs, tasks = ladder(draft), len(draft.starts)
+    fitting = [draft.itself] if draft.whole(draft.plan) <= budget else []
     most = (budget - draft.whole(draft.plan) + rungs[0]) / RUNG
     rungs, few = [rung for rung in rungs if rung <= most], RUNS // max(tasks, 1) + FEW
     for rung in (*rungs[:few], *rungs[few::4], *rungs[-1:]):
@@ -212,10 +223,9 @@ def those_in(budget: int, draft: Draft) -> list[Found]:
 
 def smallest(draft: Draft) -> Found:
     """The plan for the least memory that is known."""
-    for rung in reversed(ladder(draft)[1:]):
-        if (found := draft.plan_in(rung)) is not None:
-            return found
-    return Found(draft, 1.0, range(len(draft.starts)), draft.lowered, draft.laid, draft.plan)
+    found = (draft.plan_in(rung) for rung in reversed(ladder(draft)[1:]))
+    least = next((each for each in found if each is not None), draft.itself)
+    return min(least, draft.itself, key=lambda each: draft.whole(each.plan))
 
 
 def needed(task: Task, sizes: Sequence[int]) -> int:
@@ -225,21 +235,18 @@ def needed(task: Task, sizes: Sequence[int]) -> int:
 
 
 def planned_in(budget: int, lowered: Lowered, sizes: Mapping[str, int], emit: Callable[[Laid, str], Entry],
-           report: Report) -> tuple[Laid, Entry]:
+               drawn: Callable[[Laid], Entry], cut: Callable[[int], Lowered], report: Report) -> tuple[Laid, Entry]:
     """The program that costs the least of those that take no more than so many bytes: what is computed again for
-    gradients costs its time, and so does what is made at every call and not kept. Raises OutOfMemory if there is none.
+    gradients costs its time, and so does what is made at every call and not kept. `drawn` emits on paper, `cut` gives
+    the program with its loops in segments at some levels. Raises OutOfMemory if there is none.
     """
     laid = lay_out(lowered, report)
     entry = emit(laid, "")
-    drafts = [first := Draft(lowered, laid, planned(laid, entry), sizes)]
+    first = Draft(lowered, laid, planned(laid, entry), sizes)
     if (whole := first.whole(first.plan)) <= budget:
         report.decided("kept", "all that gradients need", "it fits", price=whole, limit=budget)
         return laid, entry
-    if first.plan.kept.bytes:
-        anew = lowered._replace(steady=())
-        report.kernels.clear()
-        laid = lay_out(anew, Report())
-        drafts.append(Draft(anew, laid, planned(laid, emit(laid, ".anew")), sizes))
+    drafts = [first, *further(first, drawn, cut)]
     fitting = [found for draft in drafts for found in those_in(budget, draft)]
     least = None if fitting else min(map(smallest, drafts), key=lambda found: found.draft.whole(found.plan))
     for k, found in enumerate(sorted(fitting if least is None else [least], key=lambda found: found.cost)):
@@ -248,22 +255,44 @@ def planned_in(budget: int, lowered: Lowered, sizes: Mapping[str, int], emit: Ca
         entry = emit(laid, f".again{k}")
         found = found._replace(laid=laid, plan=planned(laid, entry))
         if first.whole(found.plan) <= budget:
-            note(report, found, whole, budget)
+            note(report, found, found.cost / first.tasks[0].price, whole, budget)
             return laid, entry
         least = min((least or found, found), key=lambda found: found.draft.whole(found.plan))
     raise refusal(budget, least or fitting[0])
 
 
-def note(report: Report, found: Found, whole: int, budget: int) -> None:
+def further(first: Draft, drawn: Callable[[Laid], Entry], cut: Callable[[int], Lowered]) -> Iterator[Draft]:
+    """Drafts that take less memory than the first: what was kept is made at every call, loops run in segments."""
+    lowered = first.lowered
+
+    def draft(lowered: Lowered, levels: int) -> Draft:
+        laid = lay_out(lowered, Report())
+        return Draft(lowered, laid, planned(laid, drawn(laid)), first.sizes, levels)
+
+    if first.plan.kept.bytes:
+        lowered = lowered._replace(steady=())
+        yield draft(lowered, 0)
+    if not any(isinstance(v.op, Scan) for v in lowered.graph.everything):
+        return
+    for levels in range(1, LEVELS + 1):
+        now = cut(levels)._replace(steady=lowered.steady)
+        if now.graph.digest == lowered.graph.digest:
+            return
+        yield draft(lowered := now, levels)
+
+
+def note(report: Report, found: Found, times: float, whole: int, budget: int) -> None:
     """Says what is computed again, and what that costs."""
-    kernels, (tasks, _) = found.draft.lowered.fused.kernels, found.draft.tasks
+    kernels, runs = found.draft.lowered.fused.kernels, Counter(found.order)
     report.decided("again", f"{len(found.order) - len(kernels)} runs of kernels beside {len(kernels)}",
-                   f"all that gradients need does not fit; {found.cost / tasks.price:.3f} times the price",
-                   price=whole, limit=budget)
-    for k, times in sorted(Counter(found.order).items()):
-        if times > 1:
-            what = ", ".join(f"{v.op.name} {v.type}" for v in kernels[k].results)
-            report.decided("again", what, f"computed {times} times", kernels[k].where)
+                   f"all that gradients need does not fit; {times:.3f} times the price", price=whole, limit=budget)
+    for k, kernel in enumerate(kernels):
+        if found.draft.levels and isinstance(kernel, Repeat) and isinstance(kernel.anchor.op, Scan):
+            report.decided("again", f"{kernel.anchor.op.length} segments of a loop",
+                           f"their steps at {found.draft.levels} levels", kernel.where)
+        if runs[k] > 1:
+            what = ", ".join(f"{v.op.name} {v.type}" for v in kernel.results)
+            report.decided("again", what, f"computed {runs[k]} times", kernel.where)
 
 
 def refusal(budget: int, found: Found) -> OutOfMemory:
