@@ -65,9 +65,10 @@ def read_back(graph: Graph, there: Mapping[Value, Loop]) -> Dropped:
     """Stacks that only loops in the other direction read, slice by slice: those of derivatives."""
     found: dict[Value, set[int]] = {}
     for x, readers in users(graph.values).items():
-        loop = there.get(x.args[0]) if isinstance(x.op, Item) else None
-        if loop is not None and x.op.k >= loop.carries and x not in graph.results and is_repeatable(loop) and all(
-                is_back(x, there.get(reader), loop) for reader in readers):
+        if not isinstance(x.op, Item) or (loop := there.get(x.args[0])) is None or x.op.k < loop.carries:
+            continue
+        alone = all(is_back(x, there.get(reader), loop) for reader in readers)
+        if alone and x not in graph.results and is_repeatable(loop):
             found.setdefault(loop.value, set()).add(x.op.k)
     return found
 
@@ -220,7 +221,7 @@ class Step:
 
     def stack(self, x: Value) -> Value:
         """A segment of a stack, computed again where it is not kept."""
-        if not is_dropped(x, self.of.dropped):
+        if not isinstance(x.op, Item) or not is_dropped(x, self.of.dropped):
             return self.slices.setdefault(x, parameter("segment", x.type.with_shape((self.of.steps, *x.shape[1:]))))
         if (v := x.args[0]) not in self.again:
             loop, ks = self.of.loops[v], sorted(self.of.dropped[v])
