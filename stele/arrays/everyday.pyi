@@ -14,6 +14,7 @@ def gcd(x: TensorLike, z: TensorLike) -> Tensor:
     """
 def lcm(x: TensorLike, z: TensorLike) -> Tensor:
     """The least common multiples of integers, 0 or more; of 0 and anything it is 0. Shapes and dtypes meet as in `add`.
+    What the dtype cannot hold wraps around, as in NumPy.
 
     Raises DTypeError for other than integers.
 

@@ -284,10 +284,11 @@ class Module:
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Hook:
         """Has hook(module, grad_input, grad_output) see the gradients of what each call took and gave.
 
-        They are two tuples, with zeros where nothing comes and None for what carries no gradients. What it returns, if not None, stands for grad_input: a tuple, or the one tensor. With `prepend` it runs before
-        earlier ones. Only arguments given by place count. Where none of them carries gradients it runs once those of
-        the results are there. Hooks are traced with a compiled function, as `forward` is. What this returns has a
-        `remove`, which holds for later calls of the module.
+        They are two tuples, with zeros where nothing comes and None for what carries no gradients. What it returns, if
+        not None, stands for grad_input: a tuple, or the one tensor. With `prepend` it runs before earlier ones. Only
+        arguments given by place count. Where none of them carries gradients it runs once those of the results are
+        there. Hooks are traced with a compiled function, as `forward` is. What this returns has a `remove`, which holds
+        for later calls of the module.
 
         >>> layer = nn.Linear(2, 1)
         >>> hook = layer.register_full_backward_hook(lambda module, taken, given: print(given[0].tolist()))
