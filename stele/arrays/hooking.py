@@ -55,8 +55,9 @@ class Hooking(Exchange):
         A tensor that it returns, if any, stands for the gradient from there on. The hook of a leaf stays with it when
         it is rebound, and sees what a `backward` adds to its `grad`; that of another tensor sees all that comes
         together there, whether it was used before or is later. In a compiled function hooks are traced, as all of its
-        code; under `st.vmap` they see the gradients of all places at once. What this returns has a `remove`. Raises GraphError for a tensor that requires no gradients, and when it runs
-        ArgumentError and ShapeError for what is no tensor of the gradient's type.
+        code; under `st.vmap` they see the gradients of all places at once. What this returns has a `remove`. Raises
+        GraphError for a tensor that requires no gradients, and when it runs ArgumentError and ShapeError for what is no
+        tensor of the gradient's type.
 
         >>> x = st.tensor([1.0, 2.0], requires_grad=True)
         >>> with (x * x).register_hook(print):
