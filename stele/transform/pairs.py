@@ -39,7 +39,7 @@ from stele.ops.checkpoint import Checkpoint
 from stele.ops.contraction import MatMul
 from stele.ops.control import Scan
 from stele.ops.cumulative import CumProd, CumSum
-from stele.ops.derived import Derived
+from stele.ops.derived import Derived, Watched
 from stele.ops.elementwise.arithmetic import Add, Div, Equal, Mul, Neg, NotEqual, Select, Sub
 from stele.ops.elementwise.binary import Pow
 from stele.ops.elementwise.elementary import (
@@ -342,7 +342,7 @@ TABLE: dict[type[Op], Callable[..., Parts]] = {
     Cast:     converted,
     MatMul:   product,
     Scan:     looped,
-    Checkpoint: held, Derived: said, FixedPoint: said,
+    Checkpoint: held, Derived: said, FixedPoint: said, Watched: said,
     Cond:     branched,
     While:    repeated,
     Prod:     multiplied,
