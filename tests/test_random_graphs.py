@@ -66,6 +66,7 @@ def test_kinds_of_programs_are_all_there() -> None:
 
 UNDRAWN = {
     "Transfer": "numbers on another device: the style `away` moves them",
+    "Watched": "what requires no gradients is not watched: the kind `seen` comes to it in the style `imperative`",
     **dict.fromkeys(("AllSum", "AllMax", "AllGather"), "what is mapped over them ends them: no graph holds one"),
 }
 """Ops that no kind comes to, and why."""

@@ -208,7 +208,7 @@ class Foreign(Op):
     def type(self, *x: Type) -> Type | TupleType:
         *given, address = x
         p = self.said
-        if len(given) != len(p.operands) or address != Type(int64, ()):
+        if len(given) != len(p.operands) or (address.dtype, address.shape) != (int64, ()):
             raise ShapeError(f"{self.prototype!r} takes {len(p.operands)} operands and an address, got {len(given)}")
         for part, t in zip(p.operands, given):
             if t.dtype != part.dtype:
