@@ -409,3 +409,28 @@ def test_slices_of_any_kind_are_numpys() -> None:
             slope[key] = 0
             np.testing.assert_allclose(dx.numpy(), slope, rtol=1e-5)
             np.testing.assert_allclose(dv.numpy(), 3 * part ** 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("places, count", [(300, 40_000), (20_000, 40_000), (6, 3)])
+def test_numbers_are_added_where_they_lie_in_parts(places: int, count: int) -> None:
+    """Many numbers of few places, of which each part of the indices has a copy of its own but the first."""
+    rng = np.random.default_rng(0)
+    at, x, kept = rng.integers(-places, places, count), rng.normal(size=count), st.tensor(rng.normal(size=places))
+    first, threads, ends = kept.numpy().copy(), st.get_threads(), list[Any]()
+    law = first.copy()
+    np.add.at(law, at, x)
+
+    @st.compile
+    def step(i: Any, v: Any) -> None:
+        kept.assign(st.index_add(kept, i, v))
+
+    try:
+        for n in (1, 2):
+            st.set_threads(n)
+            kept.assign(st.tensor(first))
+            step(st.tensor(at), st.tensor(x))
+            ends.append(kept.numpy().copy())
+    finally:
+        st.set_threads(threads)
+    np.testing.assert_allclose(ends[0], law, rtol=1e-9, atol=1e-9)
+    assert np.array_equal(ends[0], ends[1])

@@ -2,6 +2,8 @@
 numbers go to few places, a part of the indices and places of its own."""
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from llvmlite import ir
 
 from stele.backend.llvm.blocks import Blocks
@@ -52,11 +54,12 @@ class Scatter:
         self.pre, self.size, self.post = product(y.shape[:axis]), y.shape[axis], product(y.shape[axis + 1:])
         self.count = product(self.index.shape)
         self.share = max(1, target.owned // max(self.post, 1)) if isinstance(self.post, int) else 16
-        self.parts = 1 if onto else parts_of(self.size, self.count, self.post, target)
+        sums = not onto or isinstance(self.op, ScatterAdd)
+        self.parts = parts_of(self.size, self.count, self.post, target) if sums else 1
         if onto and isinstance(self.size, int):     # there is nothing to clear: as few ranges as keep all threads busy
             self.share = max(self.share, -(-self.size // target.tasks))
         is_small = isinstance(self.size, int) and self.size <= self.share
-        self.is_whole = not onto and self.post == 1 and (self.parts > 1 or is_small)
+        self.is_whole = self.post == 1 and (self.parts > 1 or is_small)
         if self.post == 1 and isinstance(self.size, int):
             self.share = max(self.share, -(-self.size // RANGES))
         self.module, self.name, self.slots, self.target = module, name, slots, target
@@ -79,14 +82,20 @@ class Scatter:
         step = self.frame.integer(ceil(self.count, self.parts))
         with loop(b, *self.frame.tasks) as task:
             outer, part = b.udiv(task, parts), b.urem(task, parts)
-            into = self.row(self.frame.buffer(self.y), b.mul(outer, self.frame.integer(self.size)))
+            size = self.frame.integer(self.size)
+            into, is_first = self.row(self.frame.buffer(self.y), b.mul(outer, size)), b.icmp_signed("==", part, i64(0))
             if self.parts > 1:
                 place = b.add(b.mul(outer, b.sub(parts, i64(1))), b.sub(part, i64(1)))
-                other = self.row(self.frame.word(BUFS, self.own, pointer), b.mul(place, self.frame.integer(self.size)))
-                into = b.select(b.icmp_signed("==", part, i64(0)), into, other)
-            self.clear(into, self.frame.integer(self.size))
-            first = b.mul(part, step)
-            self.whole(first, least(b, b.add(first, step), self.n), into,
+                other = self.row(self.frame.word(BUFS, self.own, pointer), b.mul(place, size))
+                into = b.select(is_first, into, other)
+            if self.x is None or self.parts > 1:
+                with b.if_then(b.not_(is_first)) if self.x else nullcontext():
+                    self.clear(into, size)
+            if self.x is not None:
+                with b.if_then(is_first):
+                    self.copy(self.row(self.frame.buffer(self.x), b.mul(outer, size)), into, size)
+            start = b.mul(part, step)
+            self.whole(start, least(b, b.add(start, step), self.n), into,
                        self.row(self.frame.buffer(self.g), b.mul(outer, self.n)))
         b.ret_void()
 
