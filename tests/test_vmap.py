@@ -155,6 +155,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[SteleError], str]] = {
     "out":       (lambda: st.vmap(lambda x: x, out_axes=None)(st.ones(2)), GraphError, "differs from place to place"),
     "structure": (lambda: st.vmap(lambda x: x, in_axes=(0, 0))(st.ones(2)), ArgumentError, "a tuple of 2 .* a tuple"),
     "name":      (lambda: st.psum(st.ones(2), "i"), GraphError, r"no vmap around it.*axis_name='i'"),
+    "no name":   (lambda: st.pmean(st.ones(2), ["i"]), ArgumentError, r"axis_name must be the name of an"),
     "other":     (lambda: st.vmap(lambda x: st.psum(x, "j"), axis_name="i")(st.ones(2)), GraphError, "are named 'i'"),
     "module":    (lambda: st.vmap(lambda m: m)(nn.Linear(1, 1)), ShapeError, "got a Linear"),
     "rebinding": (lambda: st.vmap(nn.BatchNorm1d(3))(st.ones(2, 4, 3)), TraceError, "from place to place.*eval"),

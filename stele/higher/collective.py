@@ -11,6 +11,7 @@ from stele.higher.vmap import NAMED, Axis
 from stele.ir.door import public
 from stele.ir.graph import Value
 from stele.ops import collective
+from stele.ops.arguments import refuse
 from stele.ops.elementwise.arithmetic import Div, Neg
 from stele.ops.generate import quantity
 from stele.ops.linear import cast
@@ -19,9 +20,11 @@ from stele.tracing import tree
 X = TypeVar("X")
 
 
-def axis(name: str, what: str) -> Axis:
+def axis(name: Any, what: str) -> Axis:
     """The axis of this name that a vmap around has made."""
     known = NAMED.get()
+    if not isinstance(name, str):
+        refuse("axis_name", "the name of an axis", name, hint="Write it as in st.vmap(f, axis_name='i').")
     if name not in known:
         others = f"the vmaps around it are named {', '.join(map(repr, known))}"
         raise GraphError(f"{what} over the axis {name!r}, but {others if known else 'no vmap around it has a name'}",
