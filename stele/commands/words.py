@@ -191,32 +191,31 @@ def image(path: Path) -> Path:
     return path
 
 
+def there(path: Path, found: bool, needed: str) -> Path:
+    """A path where something was found; UsageError, which says what is needed, otherwise."""
+    if not found:
+        raise UsageError(f"{needed}, got nothing at {path}. Is the path right?")
+    return path
+
+
 def folder(path: Path) -> Path:
     """A folder that is there."""
-    if not path.is_dir():
-        raise UsageError(f"a folder of runs needs to exist, got nothing at {path}. Is the path right?")
-    return path
+    return there(path, path.is_dir(), "a folder of runs needs to exist")
 
 
 def existing(path: Path) -> Path:
     """A file or folder that is there."""
-    if not path.exists():
-        raise UsageError(f"--tokenizer needs a file that exists, got nothing at {path}. Is the path right?")
-    return path
+    return there(path, path.exists(), "--tokenizer needs a file that exists")
 
 
 def model(path: Path) -> Path:
     """A model that is there."""
-    if not path.exists():
-        raise UsageError(f"a model needs to be a folder or a .bin file, got nothing at {path}. Is the path right?")
-    return path
+    return there(path, path.exists(), "a model needs to be a folder or a .bin file")
 
 
 def onnx_model(path: Path) -> Path:
     """A model of ONNX that is there."""
-    if not path.is_file():
-        raise UsageError(f"a model needs to be an existing file, got nothing at {path}. Is the path right?")
-    return path
+    return there(path, path.is_file(), "a model needs to be an existing file")
 
 
 def input_file(text: str) -> tuple[str, Path]:

@@ -47,8 +47,8 @@ class Object:
     """An object taken apart: its machine, its sections by number, its symbols and relocations.
 
     Unwinding tables are left out: nothing is thrown through compiled code. A section without bytes has a place too: a
-    list of nothing is asked for by its address. CompileError if it is no ELF object, or has
-    memory that is to be written: compiled code keeps nothing from call to call.
+    list of nothing is asked for by its address. CompileError if it is no ELF object, or has memory that is to be
+    written: compiled code keeps nothing from call to call.
     """
 
     def __init__(self, image: bytes) -> None:
