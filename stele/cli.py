@@ -18,6 +18,7 @@ from stele.commands.options import (
     RunsOptions,
     TrainOptions,
     TuneOptions,
+    ViewOptions,
 )
 
 
@@ -32,6 +33,7 @@ COMMANDS: Commands = {
     FeatureOptions: later("stele.train.features", "features"),
     GenerateOptions: later("stele.commands.generate", "generate"),
     OnnxOptions: later("stele.commands.onnx", "onnx"),
+    ViewOptions: later("stele.commands.view", "view"),
     BenchOptions: later("stele.commands.bench", "bench"),
     LintOptions: later("stele.commands.lint", "lint_file"),
     ProfileOptions: later("stele.commands.profile", "profile_file"),

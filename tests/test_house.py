@@ -41,7 +41,7 @@ TOP = FLOORS[-1].split()
 LOADERS = ("stele/pipeline.py", "stele/__init__.py", "stele/data/__init__.py", "stele/ops/__init__.py", "stele/cli.py",
            "stele/commands/arguments.py", "stele/commands/options.py", "stele/backend/devices.py",
            "stele/backend/cpu/tuned.py", "stele/backend/cpu/pool.py", "stele/rosetta/bench.py",
-           "stele/interop/introduce.py")
+           "stele/interop/introduce.py", "stele/commands/models.py")
 
 IN_THE_ROOT = {
     ".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "NOTICE", "README.md", "benchmarks", "docs",

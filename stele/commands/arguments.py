@@ -25,6 +25,7 @@ from stele.commands.options import (
     RunsOptions,
     TrainOptions,
     TuneOptions,
+    ViewOptions,
 )
 from stele.commands.parser import Parser, asked_by, flag, read
 from stele.commands.words import Flag, Option, Rest, UsageError, did_you_mean
@@ -47,6 +48,7 @@ EXAMPLES = """examples:
   stele features resnet50 cat.jpg dog.png --weights resnet50.safetensors
   stele generate FOLDER --prompt "Once upon a time"\ta text that a language model goes on with
   stele onnx check model.onnx\ta model of ONNX against ONNX's reference
+  stele view model.onnx\ta page of its layers, shapes and sizes
   stele bench --quick --workloads mlp,matmul\tStele beside the frameworks that are installed
   stele lint train.py -- --epochs 1\tlessons about slow or wrong programs, with file and line
   stele profile train.py --html profile.html\twhere the time and memory of its steps go
@@ -65,6 +67,9 @@ ONNX_EXAMPLES = """examples:
   stele onnx info model.onnx\topsets, inputs, outputs, weights, nodes
   stele onnx run model.onnx --input x=x.npy --out y.npz
   stele onnx check model.onnx --dim batch=32"""
+VIEW_EXAMPLES = """examples:
+  stele view model.onnx\twrites model.onnx.html
+  stele view model.onnx --out drawing.html"""
 LINT_EXAMPLES = """examples:
   stele lint train.py
   stele lint train.py --without host-sync --json
@@ -80,8 +85,8 @@ COMPLETION_EXAMPLES = """examples:
   stele completion bash > ~/.local/share/bash-completion/completions/stele
   stele completion zsh > ~/.zfunc/_stele\tin a folder of fpath"""
 
-Options = (TrainOptions | RunsOptions | FeatureOptions | GenerateOptions | OnnxOptions | BenchOptions | LintOptions
-           | ProfileOptions | TuneOptions | CompletionOptions | Doctor)
+Options = (TrainOptions | RunsOptions | FeatureOptions | GenerateOptions | OnnxOptions | ViewOptions | BenchOptions
+           | LintOptions | ProfileOptions | TuneOptions | CompletionOptions | Doctor)
 Commands = dict[type, Callable[..., int | None]]
 
 
@@ -189,6 +194,7 @@ COMMANDS: dict[str, Command] = {
     "features":   Command("turn photographs into feature vectors", FeatureOptions, EXAMPLES),
     "generate":   Command("go on with a text as a language model does", GenerateOptions, GENERATE_EXAMPLES, _generate),
     "onnx":       Command("look into a model of ONNX, run it, or check it", OnnxOptions, ONNX_EXAMPLES),
+    "view":       Command("draw a model as a page", ViewOptions, VIEW_EXAMPLES),
     "bench":      Command("compare frameworks on this machine", BenchOptions, BENCH_EXAMPLES),
     "lint":       Command("find what makes a program slow or wrong", LintOptions, _checks),
     "profile":    Command("show where the time and memory of a step go", ProfileOptions, PROFILE_EXAMPLES),

@@ -154,6 +154,15 @@ class OnnxOptions:
     threads: Threads = None
 
 
+class ViewOptions(Record):
+    """Draw a model as one page that loads nothing: its layers fold and unfold, with shapes, sizes and a search.
+    A model of ONNX needs pip install 'stele-dl[onnx]'.
+    """
+
+    file: Annotated[Path, Word(Path, "FILE", "a model, such as model.onnx", words.model_there)]
+    out: Annotated[Path | None, Option(Path, "FILE.html", "default: the model's name and .html", words.new_file)] = None
+
+
 class LintOptions(Record):
     """Run a file, and check every program that it compiles or evaluates. Exit code 1 with findings, 0 without."""
 

@@ -218,6 +218,11 @@ def onnx_model(path: Path) -> Path:
     return there(path, path.is_file(), "a model needs to be an existing file")
 
 
+def model_there(path: Path) -> Path:
+    """A file or folder of a model that is there."""
+    return there(path, path.exists(), "a model needs to be an existing file or folder")
+
+
 def input_file(text: str) -> tuple[str, Path]:
     """NAME=FILE.npy, of a file that is there."""
     name, equals, path = text.rpartition("=")

@@ -23,7 +23,7 @@ from stele.rosetta.report import (
     time_of,
 )
 from stele.rosetta.rows import WORKLOADS
-from stele.train.page import HEAD, STYLE
+from stele.train.page import STYLE, opening
 
 LONGEST = 6.0       # a bar this many times as long as the best is cut
 BARS = """
@@ -57,7 +57,7 @@ def page(found: Findings) -> str:
         for name, entries in found.by_row())
     runs = section("Full trainings", table(RUN_HEADS, found.runs)) if found.runs else ""
     star = f"<br>{STAR}" if starred(found) else ""
-    return f"""{HEAD}<title>Stele bench</title>
+    return f"""{opening()}<title>Stele bench</title>
 <style>{STYLE}{BARS}</style>
 </head>
 <body>

@@ -10,14 +10,21 @@ from stele.train.chart import Series, chart
 from stele.train.history import History, Row
 from stele.train.report import numbers, phases
 
-HEAD = """<!doctype html>
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"     # of a page that loads and runs nothing
+
+
+def opening(policy: str = POLICY) -> str:
+    """How every page begins."""
+    return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <link rel="icon" href="data:,">
 """
+
+
 STYLE = """
 :root { color-scheme: light dark; --paper: #f6f6f3; --card: #ffffff; --ink: #1c1f24; --soft: #646b76; --rule: #e3e4e0;
         --train: #2f6fdf; --test: #d9590c; --good: #177245; --warn: #a15c00; --bad: #b3261e; }
@@ -76,7 +83,7 @@ def page(history: History) -> str:
     meta, epochs = history.meta, history.epochs
     title = " · ".join(str(meta[key]) for key in ("workload", "data") if meta.get(key)) or "training run"
     message = f'\n<p class="message">{escape(history.message)}</p>' if history.message else ""
-    return f"""{HEAD}<title>{escape(title)}</title>
+    return f"""{opening()}<title>{escape(title)}</title>
 <style>{STYLE}</style>
 </head>
 <body>

@@ -14,7 +14,7 @@ from stele.ops.arguments import is_dict
 from stele.train.callbacks import falls
 from stele.train.chart import Series, chart
 from stele.train.history import Row
-from stele.train.page import HEAD, STYLE, best_of, seconds_in_words
+from stele.train.page import STYLE, best_of, opening, seconds_in_words
 from stele.train.report import numbers, phases
 
 SAME = {"command", "started", "epochs", "python", "stele", "numpy", "llvmlite", "machine", "peak_memory_mb", "threads"}
@@ -136,7 +136,7 @@ def comparison(folder: Path) -> str:
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
     lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     note = f"The curves of the {CURVES} best runs are shown." if len(runs) > CURVES else ""
-    return f"""{HEAD}<title>{escape(title)}</title>
+    return f"""{opening()}<title>{escape(title)}</title>
 <style>{STYLE}
 :root {{ {palette} }}
 @media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}

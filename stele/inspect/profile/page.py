@@ -6,7 +6,7 @@ from html import escape
 
 from stele.inspect.profile import tables
 from stele.inspect.profile.account import ONCE, Account
-from stele.train.page import HEAD, STYLE
+from stele.train.page import STYLE, opening
 
 MOST = 200      # rows of a table
 COLOURS = {"data": "--data", "Python": "--python", "planning": "--plan", "dispatch": "--call", "kernels": "--train"}
@@ -36,7 +36,7 @@ def page(account: Account) -> str:
         if rows:
             parts.append(section(title.capitalize(), table(heads, rows[:MOST])))
     notes = "".join(f"<p>{escape(line)}</p>" for line in tables.notes(account))
-    return f"""{HEAD}<title>profile</title>
+    return f"""{opening()}<title>profile</title>
 <style>{STYLE}{OWN}</style>
 </head>
 <body>

@@ -1,0 +1,1 @@
+"""Models as drawings: what a file holds, in one page that loads nothing."""
