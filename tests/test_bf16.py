@@ -252,6 +252,69 @@ def test_loops_keep_stacks_in_halves_and_carry_whole_numbers() -> None:
                          for v in loops for k, t in enumerate(v.type.items))         # type: ignore[attr-defined]
 
 
+def mixed(x: Any, u: Any, w: Any, n: Any) -> Any:
+    """A branch, a loop of n steps, and a branch in the steps of a loop, each with something that waits in memory."""
+    y = st.cond(x.sum() > 0, lambda x: layers(x, u, w), lambda x: layers(x, w.T, u.T), x)
+    y = st.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, layers(s[1], u, w) * 0.1 + s[1]), (0, y))[1]
+    return st.scan(lambda s, _: (st.cond(s[0, 0] > 0, lambda s: layers(s, u, w), st.tanh, s), None), y, length=2)[0]
+
+
+def inner_halves(graph: Any, kind: str) -> int:
+    """Roundings in the graphs that ops of a kind hold."""
+    return sum(isinstance(v.op, Cast) and v.dtype == bfloat16 for holder in graph.everything if holder.op.name == kind
+               for inner in holder.op.graphs for v in inner.everything)
+
+
+@pytest.mark.parametrize("positive", [True, False])
+def test_activations_of_branches_and_of_loops_with_a_test_are_halves(positive: bool) -> None:
+    x, u, w = abs(numbers(48, 40)) * (1 if positive else -1), numbers(40, 64) * 0.1, numbers(64, 40) * 0.1
+    given = (*map(st.tensor, (x, u, w)), st.tensor(3))
+    half, whole = (st.compile(mixed, precision=precision) for precision in ("bf16", "fast"))
+    found, exact = half(*given), whole(*given)
+    assert found.dtype == float32
+    close(found, exact.numpy(), 0.02)
+    assert (found.numpy() != exact.numpy()).any()
+    reference = st.compile(mixed, precision="bf16", backend="reference")(*given)
+    close(found, reference.numpy(), 2e-2)
+    traced = asked(lambda: st.compile(mixed, precision="bf16")(*given))
+    graph = pipeline.optimise(traced.graph, traced.options)
+    assert all(inner_halves(graph, kind) for kind in ("Cond", "While", "Scan"))
+    assert [v.dtype for v in graph.results] == [float32]
+    loop = next(v for v in graph.values if v.op.name == "While")
+    assert bfloat16 not in [t.dtype for t in loop.type.items[:1]]        # type: ignore[attr-defined]
+
+
+def test_what_branches_keep_for_gradients_are_halves_and_gradients_are_not() -> None:
+    def f(w: Any, x: Any) -> Any:
+        y = st.cond(x.sum() > 0, lambda x: st.tanh(st.tanh(x @ w) @ w), lambda x: st.tanh(x @ w), x)
+        return (st.tanh(y @ w) ** 2).mean()
+
+    given = st.tensor(numbers(64, 64) * 0.2), st.tensor(numbers(96, 64))
+    half, whole = (st.compile(st.grad(f), precision=precision) for precision in ("bf16", "fast"))
+    exact = whole(*given).numpy()
+    close(half(*given), exact, 0.03)
+    traced = asked(lambda: st.compile(st.grad(f), precision="bf16")(*given))
+    graph = pipeline.optimise(traced.graph, traced.options)
+    branches = [v for v in graph.values if v.op.name == "Cond"]
+    kept = [t.dtype for v in branches for t in v.type.items if t.size == 96 * 64]       # type: ignore[attr-defined]
+    assert len(branches) == 2 and kept.count(bfloat16) >= 1
+    assert [v.dtype for v in graph.results] == [float32]
+
+
+def test_a_loop_that_its_own_numbers_end_stays_float32() -> None:
+    def f(x: Any, w: Any) -> Any:
+        last, _ = st.while_loop(lambda s: (s[0] - s[1]).abs().max() > 1e-6,
+                                lambda s: (st.tanh(st.tanh(s[0] @ w) @ w) + x, s[0]), (x, x + 1))
+        return last
+
+    x, w = st.tensor(numbers(48, 48)), st.tensor(numbers(48, 48) * 0.05)
+    close(st.compile(f, precision="bf16")(x, w), st.compile(f)(x, w).numpy(), 0.01)
+    traced, report = asked(lambda: st.compile(f, precision="bf16")(x, w)), pipeline.Report()
+    graph = pipeline.optimise(traced.graph, traced.options, report=report)
+    assert inner_halves(graph, "While") == 0
+    assert any(d.what == f"While, as {float32}" and d.reason == "its own numbers end it" for d in report.decisions)
+
+
 def test_the_pass_can_be_left_out() -> None:
     operands = map(st.tensor, (numbers(48, 40), numbers(40, 64), numbers(64, 30)))
     graph = asked(lambda: st.compile(layers)(*operands)).graph

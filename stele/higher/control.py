@@ -10,7 +10,7 @@ from stele.arrays.tensor import Operands, Tensor, constant, tensors
 from stele.eager.handle import GRAD
 from stele.errors import ArgumentError, DTypeError, ShapeError, TraceError
 from stele.higher.body import Body, Leaves, enter, shown
-from stele.higher.scan import scan
+from stele.higher.scan import scan, walked
 from stele.ir.door import public
 from stele.ir.graph import Literal, Value, kind_of, literal, walk
 from stele.ir.sizes import Size
@@ -20,6 +20,8 @@ from stele.ops.branch import branch
 from stele.ops.control import Traced, fits, inside
 from stele.ops.repeat import repeat
 from stele.tracing import tree
+
+MAPPED, COMBINING = "the function of map", "the function of associative_scan"
 
 
 @public
@@ -35,8 +37,6 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     >>> halve(st.tensor([2.0, 4.0])).tolist(), halve(st.tensor([1.0, 2.0])).tolist()
     ([1.0, 2.0], [1.0, 2.0])
     """
-    function(true_fun, "true_fun of cond")
-    function(false_fun, "false_fun of cond")
     truth = one_bool(constant(pred).value, "pred of cond")
     return chosen(truth, [false_fun, true_fun], ["false_fun of cond", "true_fun of cond"], operands)
 
@@ -56,8 +56,6 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     if not functions:
         raise ArgumentError("switch needs at least one branch, got none")
     names = [f"branch {k} of switch" for k in range(len(functions))]
-    for f, name in zip(functions, names):
-        function(f, name)
     k = constant(index).value
     if k.dtype.kind not in "iu":
         raise DTypeError(f"index of switch must be one whole number, got {k.type}",
@@ -79,6 +77,8 @@ def one_bool(truth: Value, what: str) -> Value:
 
 def chosen(index: Value, functions: Sequence[Callable[..., Any]], names: Sequence[str], given: tuple[Any, ...]) -> Any:
     """What one of some functions of the same operands returns."""
+    for f, name in zip(functions, names):
+        function(f, name, [f"x{k}" for k in range(len(given))])
     operands = Operands(numbers=False)
     x, index = Leaves(given, operands), operands.beside(index)
     outputs: list[tuple[tree.Spec | None, list[Any]]] = []
@@ -147,9 +147,10 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init:
     >>> st.while_loop(lambda s: s[1] < 100, lambda s: (s[0] + 1, s[1] * 3), (0, 1))
     (tensor(5), tensor(243))
     """
-    function(cond_fun, "cond_fun of while_loop")
-    function(body_fun, "body_fun of while_loop")
-    return looped(cond_fun, body_fun, init, ("cond_fun of while_loop", "body_fun of while_loop"))
+    names = "cond_fun of while_loop", "body_fun of while_loop"
+    for f, name in zip((cond_fun, body_fun), names):
+        function(f, name, ("state",))
+    return looped(cond_fun, body_fun, init, names)
 
 
 def looped(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any, names: tuple[str, str]) -> Any:
@@ -191,7 +192,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init: Any) -
     >>> st.fori_loop(1, 5, lambda i, x: x * i, st.tensor(1.0)).item()
     24.0
     """
-    function(body_fun, "body_fun of fori_loop")
+    names = "the test of fori_loop", "body_fun of fori_loop"
+    function(body_fun, names[1], ("i", "state"))
     low, high = bound(lower, "lower of fori_loop"), bound(upper, "upper of fori_loop")
     if not isinstance(low, Tensor) and not isinstance(high, Tensor):
         steps = high - low
@@ -200,10 +202,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init: Any) -
         def step(state: Any, i: Any) -> tuple[Any, None]:
             return body_fun(i if low == 0 else i + low, state), None
 
-        return scan(step, init, arange(count))[0]
+        return walked(step, init, arange(count), names[1])[0]
     first, last = (constant(x, int64) for x in (low, high))
     wide = first.dtype if first.dtype.bytes > last.dtype.bytes else last.dtype
-    names = "the test of fori_loop", "body_fun of fori_loop"
 
     def test(s: Any) -> Any:
         return s[0] < last
@@ -235,8 +236,8 @@ def map(f: Callable[..., Any], xs: Any) -> Any:
     >>> st.map(lambda x: x.sum() + x, st.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [[4.0, 5.0], [10.0, 11.0]]
     """
-    function(f, "what map calls")
-    return scan(lambda state, x: (state, f(x)), (), xs)[1]
+    function(f, MAPPED, ("x",))
+    return walked(lambda state, x: (state, f(x)), (), xs, MAPPED)[1]
 
 
 @public
@@ -251,7 +252,7 @@ def associative_scan(f: Callable[..., Any], elems: Any, reverse: bool = False, a
     >>> st.associative_scan(st.maximum, st.tensor([1.0, 3.0, 2.0, 5.0])).tolist()
     [1.0, 3.0, 3.0, 5.0]
     """
-    function(f, "what associative_scan calls")
+    function(f, COMBINING, ("x", "y"))
     backwards = flag(reverse, "reverse of associative_scan")
     leaves, spec = tree.flatten(elems)
     given = [constant(x) for x in leaves]
@@ -265,7 +266,7 @@ def associative_scan(f: Callable[..., Any], elems: Any, reverse: bool = False, a
     def both(a: list[Tensor], b: list[Tensor]) -> list[Tensor]:
         leaves, made = tree.flatten(y := f(x := tree.unflatten(spec, a), tree.unflatten(spec, b)))
         if made != spec or not all(fits(constant(leaf).value.type, v.value.type) for leaf, v in zip(leaves, a)):
-            raise ShapeError(f"what associative_scan calls returns {shown(y)} for two {shown(x)}",
+            raise ShapeError(f"{COMBINING} returns {shown(y)} for two {shown(x)}",
                              hint="It combines many at once, along the first axis, into as many of their types.")
         return [constant(leaf) for leaf in leaves]
 

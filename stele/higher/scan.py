@@ -18,7 +18,7 @@ S = TypeVar("S")
 X = TypeVar("X")
 Y = TypeVar("Y")     # state, input, output
 Step = Callable[[Any, Any], tuple[Any, Any]]
-STEP = "the step of a scan"
+STEP = "the step of scan"
 
 
 @overload
@@ -43,13 +43,17 @@ def scan(f: Step, init: Any, xs: Any = None, *, length: int | None = None,
     >>> total.tolist(), sums.tolist()
     (6.0, [1.0, 3.0, 6.0])
     """
-    function(f, "the step of scan")
     steps, reverse = None if length is None else size(plain(length), "length of scan"), flag(reverse, "reverse of scan")
+    return walked(function(f, STEP, ("state", "x")), init, xs, STEP, steps, reverse)
+
+
+def walked(f: Step, init: Any, xs: Any, name: str, length: Any = None, reverse: bool = False) -> tuple[Any, Any]:
+    """The same for a step that errors call by its `name`."""
     operands = Operands(numbers=False)
     state, slices = Leaves(init, operands), Leaves(() if xs is None else xs, operands)
     if scalar := next((v for v in slices.values if not v.ndim), None):
-        raise ShapeError(f"scan walks along the first axis of xs, got {scalar.type}, which has none",
-                         hint="Give length= for a loop without inputs.")
+        raise ShapeError(f"{name.rpartition(' ')[2]} walks along the first axis of xs, got {scalar.type}, which has "
+                         "none", hint="Give st.scan length= for a loop without inputs.")
     outputs = Returned()
 
     def build(bodies: list[Body]) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
@@ -58,14 +62,14 @@ def scan(f: Step, init: Any, xs: Any = None, *, length: int | None = None,
         def step(carries: tuple[Value, ...], x: tuple[Value, ...]) -> tuple[Sequence[Operand], Sequence[Operand]]:
             def one() -> tuple[Sequence[Value], list[Value]]:
                 new, y = pair(f(state.tree(carries[:count]), None if xs is None else slices.tree(x)))
-                return state.again(STEP, new), outputs.values(y)
+                return state.again(name, new), outputs.values(y)
 
             new, ys = body.run(carries[count:], one)
             return [*new, *body.left], ys
 
-        return control.scan(step, [*state.values, *body.begin()], slices.values, length=steps, reverse=reverse)
+        return control.scan(step, [*state.values, *body.begin()], slices.values, length=length, reverse=reverse)
 
-    (body,), (last, ys) = enter([STEP], build)
+    (body,), (last, ys) = enter([name], build)
     body.rebind(last[len(state.values):])
     carries = (operands.differentiable or body.differentiable) and GRAD.get()
     return state.tensors(last, carries), outputs.tensors(ys, carries)

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import operator
 import reprlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, partial, wraps
-from inspect import signature
+from inspect import Signature, signature
 from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
@@ -160,9 +160,30 @@ def flag(x: Any, what: str) -> bool:
     return bool(x)
 
 
-def function(x: Any, what: str) -> Callable[..., Any]:
-    """Something that can be called."""
-    return x if callable(x) else refuse(what, "a function", x)
+def function(x: Any, what: str, given: Sequence[str] | None = None) -> Callable[..., Any]:
+    """Something that can be called, with what it is `given` where its signature is known.
+
+    >>> function(lambda i: i, "body_fun of fori_loop", ("i", "state"))
+    Traceback (most recent call last):
+    stele.errors.ArgumentError: body_fun of fori_loop is called with (i, state), and takes (i). Give it 2 parameters.
+    """
+    if not callable(x):
+        refuse(what, "a function", x)
+    if given is not None and (takes := parameters(x)) is not None:
+        try:
+            takes.bind(*given)
+        except TypeError:
+            raise ArgumentError(f"{what} is called with ({', '.join(given)}), and takes {takes}",
+                                hint=f"Give it {len(given) or 'no'} parameter{'s' * (len(given) != 1)}.") from None
+    return x
+
+
+def parameters(f: Callable[..., Any]) -> Signature | None:
+    """What a function takes, where Python knows it."""
+    try:
+        return signature(f)
+    except (TypeError, ValueError):     # of functions in C that say nothing of it
+        return None
 
 
 def choice(x: Any, what: str, options: Collection[str], error: type[SteleError] = OptionError) -> str:

@@ -2,20 +2,24 @@
 
 All is computed in float32 and rounded where it is stored. float32 stay parameters and what only moves them; sums, but
 those over windows, and what is computed of them until it is spread; what leads to a result by elementwise ops and
-movement alone, such as gradients on their way to weights; what a loop carries; what others than loops of ours read.
+movement alone, such as gradients on their way to weights; what a loop carries; what others than loops of ours read; all
+of a loop that numbers like these end: rounded, they might come no nearer.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from stele.ir.graph import Constant, Graph, Item, Op, Parameter, Value, label_of, parameter, rebuild, users
+from stele.ir.graph import Constant, Graph, Item, Op, Parameter, Value, label_of, parameter, rebuild, users, walk
 from stele.ir.origin import inherit
 from stele.ir.report import Report
+from stele.ir.rewrite import within
 from stele.ir.types import TupleType, bfloat16, float32
+from stele.ops.branch import Cond
 from stele.ops.control import Scan
 from stele.ops.gather import Gather
 from stele.ops.linear import Broadcast, Cast, Concatenate, Reshape, cast
+from stele.ops.repeat import While
 from stele.ops.windows import Window
 
 SMALL = 1 << 10
@@ -29,42 +33,73 @@ def narrow(graph: Graph, memory: Memory, report: Report | None = None) -> Graph:
 
     A value v that is stored becomes float32(bfloat16(v)) for all that read it.
     """
-    return Narrowing(graph, Lying.of(graph, memory), frozenset(), report or Report()).graph(frozenset())
+    return Narrowing(Lying.of(graph, memory), frozenset(), report or Report()).graph(frozenset())
 
 
 @dataclass(frozen=True, eq=False)
 class Lying:
-    """What a graph stores, what is read from memory as it lies, what it adds up; and the same of its loops' bodies."""
+    """What a graph stores, what is read from memory as it lies, what it adds up; and the same of graphs in loops and
+    branches."""
 
+    graph: Graph
     stored: frozenset[Value]
     read: frozenset[Value]
     sums: frozenset[Value]
-    loops: dict[Value, Lying]
+    inner: dict[Value, list[Lying]]
 
     @classmethod
     def of(cls, graph: Graph, memory: Memory) -> Lying:
         stored, read = memory(graph)
         values = graph.values
-        loops = {v: cls.of(v.op.body, memory) for v in values if isinstance(v.op, Scan)}
-        given = (a for v, body in loops.items() for k, a in enumerate(v.args) if not body.takes(v.op, k))
-        return cls(frozenset(stored), frozenset(map(base, (*read, *given))), frozenset(sums(values)), loops)
+        inner = {v: [cls.of(each, memory) for each in v.op.graphs] for v in values if roles(v.op) is not None}
+        given = (a for v in inner for k, a in enumerate(v.args) if not takes(v.op, inner[v], k))
+        return cls(graph, frozenset(stored), frozenset(map(base, (*read, *given))), frozenset(sums(values)), inner)
 
-    def takes(self, loop: Op, k: int) -> bool:
-        """Whether this, the body of a loop, may be given operand k as bfloat16."""
-        assert isinstance(loop, Scan)
-        return k >= loop.carries and loop.body.parameters[k] not in self.read
+
+Roles = tuple[int, int, int]
+
+
+def roles(op: Op) -> Roles | None:
+    """Of a loop or a branch: which operand its graphs' first parameter is, and the first operand and the first result
+    that may be bfloat16; None for all else, and for loops that go on as long as floats say."""
+    match op:
+        case Scan():                            return 0, op.carries, op.carries
+        case While() if not floats_end(op):     return 0, op.carries, op.carries
+        case Cond():                            return 1, 1, 0
+        case _:                                 return None
+
+
+def floats_end(loop: While) -> bool:
+    """Whether the test of a loop looks at floats, or at what the steps before made of them."""
+    found, count = walk(loop.test.results), 0
+    while len(found) != count:
+        count = len(found)
+        carried = {k for graph in loop.graphs for k, p in enumerate(graph.parameters[:loop.carries]) if p in found}
+        found = walk([*loop.test.results, *(loop.body.results[k] for k in sorted(carried))])
+    return any(not isinstance(v.type, TupleType) and v.dtype.is_float for v in found)
+
+
+def takes(op: Op, inner: Sequence[Lying], k: int) -> bool:
+    """Whether graphs that an op holds may be given its operand k as bfloat16."""
+    known = roles(op)
+    assert known is not None
+    start, first, _ = known
+    return k >= first and all(lying.graph.parameters[k - start] not in lying.read for lying in inner)
 
 
 class Narrowing:
-    """One graph, or the body of a loop whose results `ys` become bfloat16."""
+    """One graph, or one of those that a loop or a branch holds, whose results `ys` become bfloat16."""
 
-    def __init__(self, graph: Graph, lying: Lying, ys: Collection[int], report: Report) -> None:
-        self.old, self.lying, self.ys, self.report = graph, lying, ys, report
+    def __init__(self, lying: Lying, ys: Collection[int], report: Report) -> None:
+        self.old, self.lying, self.ys, self.report = (graph := lying.graph), lying, ys, report
         self.values = graph.values
         self.users = users(self.values)
         self.exact = leading((v for k, v in enumerate(graph.results) if k not in ys), self.values)
         self.chosen = {v for v in self.values if self.is_large(v) and self.decided(v)}
         self.halves: dict[Value, Value] = {}
+        for v in self.values:
+            if isinstance(v.op, While) and v not in lying.inner:
+                report.decided("kept", f"{v.op.name}, as {float32}", "its own numbers end it", v.where)
 
     def graph(self, given: Collection[int]) -> Graph:
         """The graph that takes some of its parameters as bfloat16."""
@@ -80,8 +115,8 @@ class Narrowing:
 
     def rewritten(self, v: Value, x: list[Value]) -> Value:
         """The value on new operands. Movement is that of bfloat16, so that views stay views."""
-        if isinstance(v.op, Scan):
-            return self.loop(v, v.op, x)
+        if v in self.lying.inner:
+            return self.holder(v, x)
         moved = x if is_movement(v) else x[:1] if isinstance(v.op, Gather) else []
         if moved and all(map(is_widened, moved)):
             x[:len(moved)] = map(self.half, moved)
@@ -90,14 +125,14 @@ class Narrowing:
             return y
         return cast(self.half(y), v.dtype) if v in self.chosen or y.dtype != v.dtype else y
 
-    def loop(self, v: Value, loop: Scan, x: list[Value]) -> Value:
-        """A loop that is given stacks and constants as they lie, and stacks bfloat16 where all that take it may."""
-        inner = self.lying.loops[v]
-        given = {k for k, a in enumerate(x) if is_widened(a) and inner.takes(loop, k)}
+    def holder(self, v: Value, x: list[Value]) -> Value:
+        """A loop or a branch that is given operands as they lie, and gives bfloat16 where all that take it may."""
+        inner, (start, _, _) = self.lying.inner[v], roles(v.op) or (0, 0, 0)
+        given = {k for k, a in enumerate(x) if is_widened(a) and takes(v.op, inner, k)}
         taken = {(u.op.k, u in self.chosen) for u in self.users[v] if isinstance(u.op, Item)}
         ys = {k for k, is_chosen in taken if is_chosen and (k, False) not in taken}
-        body = Narrowing(loop.body, inner, ys, self.report).graph(given)
-        return replace(loop, body=body)(*(self.half(a) if k in given else a for k, a in enumerate(x)))
+        new = (Narrowing(each, ys, self.report).graph({k - start for k in given}) for each in inner)
+        return within(v.op, lambda _: next(new))(*(self.half(a) if k in given else a for k, a in enumerate(x)))
 
     def half(self, x: Value) -> Value:
         """x rounded to bfloat16."""
@@ -112,7 +147,7 @@ class Narrowing:
         """Whether v is float32 numbers in memory, a page or more of them."""
         if isinstance(v.type, TupleType) or v.dtype != float32 or (isinstance(n := v.type.size, int) and n < SMALL):
             return False
-        return v in self.lying.stored or (isinstance(v.op, Item) and v.args[0] in self.lying.loops)
+        return v in self.lying.stored or (isinstance(v.op, Item) and v.args[0] in self.lying.inner)
 
     def decided(self, v: Value) -> bool:
         """Whether v becomes bfloat16; the report learns why."""
@@ -125,9 +160,9 @@ class Narrowing:
     def reason(self, v: Value) -> str:
         """Why v stays float32, where it does."""
         match v:
-            case Value(Item(k), [Value(Scan() as scan) as loop]) if k < scan.carries or scan.body.results[k] in \
-                    self.lying.loops[loop].sums:
-                return "a loop carries it, or adds it up"
+            case Value(Item(k), [Value(op) as holder]) if k < (roles(op) or (0, 0, 0))[2] or any(
+                    each.graph.results[k] in each.sums for each in self.lying.inner[holder]):
+                return "a loop carries it, or what makes it adds it up"
             case _ if v in self.lying.sums:     return "a sum, or made of sums"
             case _ if v in self.exact:          return "it leads to a result by elementwise ops and movement alone"
             case _ if v in self.lying.read:     return "others than loops and products read it"
