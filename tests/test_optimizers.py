@@ -276,11 +276,13 @@ def test_a_state_goes_on_where_it_stood(name: str) -> None:
         assert np.array_equal(a, b)
 
 
+@pytest.mark.parametrize("is_first", (False, True))
 @pytest.mark.parametrize("make", [lambda p: optim.SGD(p, 0.1), lambda p: optim.Adagrad(p, 0.1, lr_decay=0.1),
                                   lambda p: optim.SparseAdam(p, 0.1)])
-def test_a_compiled_step_touches_the_rows_of_a_table_that_occur(make: Any) -> None:
+def test_a_compiled_step_touches_the_rows_of_a_table_that_occur(make: Any, is_first: bool) -> None:
     """Rows that occur twice, and with gradients of zero: as uncompiled, where gradients are tables. Then a table of 4
-    MB, of which a step needs less than 256 KB of memory, and stays where it is.
+    MB, of which a step needs less than 256 KB of memory, and stays where it is. Gradients are forgotten behind the
+    step, or in front of it: then those that are left behind are the same too, whenever somebody looks.
     """
     rng = np.random.default_rng(0)
     steps = [(rng.integers(0, 40, (3, 4)), rng.normal(size=(3, 4)).astype("f4") * (k != 2)) for k in range(6)]
@@ -291,21 +293,62 @@ def test_a_compiled_step_touches_the_rows_of_a_table_that_occur(make: Any) -> No
         optimizer = make(layer.parameters())
 
         def step(i: Any, w: Any) -> Any:
+            if is_first:
+                optimizer.zero_grad()
             loss = (layer(i).square().sum(axis=-1) * w).sum()
             loss.backward()
             optimizer.step()
-            optimizer.zero_grad()
+            if not is_first:
+                optimizer.zero_grad()
             return loss
 
         run = st.compile(step) if compiled else step
         for i, w in steps:
             run(st.tensor(i), st.tensor(w))
             places.append(layer.weight.numpy().ctypes.data)
-        return layer.weight.numpy(), run, places
+        left = layer.weight.grad
+        return np.stack([layer.weight.numpy(), *([] if left is None else [left.numpy()])]), run, places
 
     np.testing.assert_allclose(trained(40, 5, True)[0], trained(40, 5, False)[0], rtol=1e-6, atol=1e-6)
     _, run, places = trained(8192, 128, True)
-    assert run.programs[0].memory({}).arena.bytes < 256 << 10 and len(set(places[1:])) == 1
+    memory = run.programs[0].memory({})
+    assert memory.arena.bytes + memory.results < 256 << 10 and len(set(places[1:])) == 1
+
+
+def test_gradients_of_tables_are_sums_over_rows_until_somebody_looks() -> None:
+    """Two calls that add up, one that forgets; an index that changes behind the call; a gradient that is returned too,
+    read by the next call, saved, and of an index whose length is open.
+    """
+    table = st.tensor(np.arange(12, dtype=np.float32).reshape(6, 2), requires_grad=True)
+    other = st.tensor(table.numpy(), requires_grad=True)
+
+    def forward(x: Any, i: Any) -> Any:
+        loss = x[i].square().sum()
+        loss.backward()
+        return loss
+
+    run, index = st.compile(forward, dims={"i": {0: "n"}}), np.array([1, 4, 1])
+    for k in range(3):
+        run(table, index)
+        forward(other, index)
+        index[k] = 0                    # what is left behind is of the call
+    assert table.grad is not None and other.grad is not None
+    assert np.array_equal(table.grad.numpy(), other.grad.numpy())
+    table.grad = None
+    for i in ([2], [5, 5]):             # one program for both
+        table.grad = None
+        run(table, np.array(i))
+    found = np.zeros((6, 2))
+    found[5] = 2 * 2 * table.numpy()[5]
+    assert table.grad is not None and np.array_equal(table.grad.numpy(), found)
+
+    @st.compile
+    def returned(i: Any) -> Any:
+        table.grad = None
+        table[i].sum().backward()
+        return table.grad
+
+    assert returned(np.array([3])) is table.grad and table.grad[3].tolist() == [1.0, 1.0]
 
 
 RATES = {       # what both libraries make of one line; o is SGD at a rate of 0.5

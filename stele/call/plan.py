@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,11 @@ from stele.backend.buffers import Buffer
 from stele.eager.evaluate import known
 from stele.eager.handle import Handle
 from stele.eager.live import Live, alive, leaf
-from stele.ir.graph import substitute
+from stele.ir.graph import Graph, substitute
+from stele.ir.origin import Where
 from stele.ir.sizes import at
 from stele.ir.types import Type
+from stele.ops.gather import ScatterAdd, rows_added
 from stele.tracing.trace import Traced
 from stele.transform.retype import bind
 
@@ -38,11 +40,23 @@ def is_alone(handle: Handle) -> bool:
     return values <= ALONE[0] and buffers <= ALONE[1]
 
 
+class Rows(NamedTuple):
+    """A gradient of a table of which few rows occur: which results are added up for rows, and the rows. It is one table
+    when somebody looks at it, which nobody does who forgets it first."""
+
+    op: ScatterAdd
+    type: Type
+    where: Where
+    parts: int
+    at: int
+
+
 class Plan:
     """What one call does: guards that must hold, where inputs come from, where results go."""
 
     def __init__(self, traced: Traced, program: Program, leaves: Sequence[Any], donated: Mapping[int, int]) -> None:
         self.traced, self.program = traced, program
+        self.graph, self.rows = running(traced)
         self.argument = {id(x): k for k, x in enumerate(leaves) if isinstance(x, Handle)}
         self.getters = [self.getter(h) for h in traced.handles]
         entry = {h: traced.graph.parameters[k].type for h, k in traced.read.items()}
@@ -118,14 +132,31 @@ def concrete(type: Type, sizes: Mapping[str, int]) -> Type:
     return type if not sizes else type.with_shape(tuple(at(n, sizes) for n in type.shape))
 
 
-def donations(traced: Traced) -> dict[int, int]:
+def running(traced: Traced) -> tuple[Graph, dict[int, Rows]]:
+    """The graph that runs, without guards, which calls check: gradients that are left behind are returned as `Rows`
+    where they can be, by the number of what is made."""
+    results, rows = [*traced.graph.results], dict[int, Rows]()
+    elsewhere = [p.what for parts in (traced.returned[1], *(parts for _, _, parts in traced.slots)) for p in parts
+                 if p.kind == "made"]
+    for _, part in traced.grads:
+        if part.kind != "made" or part.what in elsewhere:
+            continue
+        j = traced.made[part.what].result
+        g = results[j]
+        if (found := rows_added(g)) is not None and isinstance(g.op, ScatterAdd) and isinstance(g.op.size, int):
+            rows[part.what] = Rows(g.op, g.type, g.where, j, len(results))
+            results[j:j + 1], results[len(results):] = found[:1], found[1:]
+    return Graph(traced.graph.parameters, tuple(results)), rows
+
+
+def donations(traced: Traced, graph: Graph) -> dict[int, int]:
     """Which parameters' memory a result may take over: what is rebound, unless its old value is a result as well."""
-    results = traced.graph.results
+    results = graph.results
     number = traced.read
     found: dict[int, int] = {}
     for h, j in traced.writes:
         k = number.get(h)
-        if k is None or (old := traced.graph.parameters[k]) in results:
+        if k is None or (old := graph.parameters[k]) in results:
             continue
         if results[j].type == old.type:
             found[k] = j

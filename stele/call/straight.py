@@ -13,7 +13,7 @@ from stele.arrays.tensor import Tensor
 from stele.backend.buffers import Buffer
 from stele.backend.locks import RUNNING
 from stele.backend.source import written
-from stele.call.plan import Plan, concrete, is_alone
+from stele.call.plan import Plan, Rows, concrete, is_alone
 from stele.eager.evaluate import devices, evaluate
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import GRAD
@@ -135,7 +135,7 @@ class Writer:
 
     def locks(self) -> str:
         """The locks of the devices that the program runs on, in their order."""
-        graph = self.traced.graph
+        graph = self.plan.graph
         places = RUNNING if len(RUNNING) == 1 else devices([*graph.parameters, *graph.results]) or {HOME}
         return ", ".join(self.name(lock) for name, lock in RUNNING.items() if name in places)
 
@@ -145,7 +145,7 @@ class Writer:
         handles = ", ".join(self.handles)
         lines = ["if (follower := following()) is None:", "    run = own", "else:",
                  f"    follower.called(plan, [{handles}], sizes)",
-                 "    run = follower.running(plan.program, plan.traced.graph).run"]
+                 "    run = follower.running(plan.program, plan.graph).run"]
         if plan.donated:
             pairs = "".join(f"({k}, {self.handles[h]}), " for k, h in plan.donated)
             lines.append(f"keep = frozenset([k for k, x in ({pairs}) if not is_alone(x)])")
@@ -168,7 +168,9 @@ class Writer:
         if self.plan.differentiable:
             lines.append(f"values = plan.with_history([{', '.join(self.handles)}], buffers, made, sizes)")
         for k, m in enumerate(traced.made):
-            lines += self.tensor(f"t{k}", m.result, m.requires_grad and (traced.pure or m.leaf), m.leaf)
+            rows = self.plan.rows.get(k)
+            lines += self.table(f"t{k}", rows) if rows is not None else \
+                self.tensor(f"t{k}", m.result, m.requires_grad and (traced.pure or m.leaf), m.leaf)
         for h, j in traced.writes:
             x = self.handles[h]
             lines += [f"if made[{j}] is not {x}._value.data or {x}._value.args:",
@@ -189,9 +191,15 @@ class Writer:
             f"{t} = new(Tensor); {t}._value = v; {t}._grad = {t}.home = None",
             f"{t}._requires_grad = {requires_grad}; {t}.leaf = {leaf}; v.owner = ref({t})"]
 
+    def table(self, t: str, rows: Rows) -> list[str]:
+        """A tensor for the sums at some rows of a table, which is there when somebody looks at it."""
+        parts, at = (f"result({', '.join(self.parameter(j))}, made[{j}])" for j in (rows.parts, rows.at))
+        type, where = self.name(concrete(rows.type, self.sizes)), self.name(rows.where)
+        return [f"{t} = Tensor(Live({self.name(rows.op)}, ({parts}, {at}), {type}, {where}))"]
+
     def parameter(self, j: int) -> tuple[str, str]:
         """What a result is as a value, and where it comes from."""
-        v = self.traced.graph.results[j]
+        v = self.plan.graph.results[j]
         return self.name(Parameter("result", concrete(v.type, self.sizes))), self.name(v.where)
 
     def part(self, part: Part) -> str:

@@ -133,7 +133,7 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
             raise GraphError("an input of a function is a placeholder, got a tensor with numbers",
                              hint="Make it with st.placeholder, or leave it out: tensors are read at every call.")
     traced = written(inputs, outputs, checked_updates(updates))
-    donated = donations(traced)
+    donated = donations(traced, traced.graph)
     start = perf_counter()
     program = build(traced.graph, donate=donated, options=chosen)
     show("compiles", lambda: f"the first, at {', '.join(lines(here()))} ({perf_counter() - start:.2f} s)", "a function")

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 from stele.backend.base import Program
 from stele.backend.locks import held
 from stele.backend.newest import Newest
-from stele.call.plan import Plan, donations, steady
+from stele.call.plan import Plan, donations, running, steady
 from stele.call.reasons import Asked, Compile, Traces, Variant, shown, why
 from stele.call.straight import CALLS, MISS, Call, straight
 from stele.eager.follow import making
 from stele.errors import TraceError
-from stele.ir.graph import Graph
 from stele.ir.origin import here, lines, note
 from stele.ir.sizes import Size
 from stele.ir.stages import show
@@ -186,9 +185,9 @@ class Variants:
             moved = {name: Sizes({**sizes, name: sizes[name] + 1}, []) for name in known.asked}
             others = {name: self.trace(spec, leaves, pattern, names, at) for name, at in moved.items()}
             traced = general(traced, others, known)
-        donated = donations(traced)
+        graph, _ = running(traced)
+        donated = donations(traced, graph)
         unchanged = steady(traced, leaves)
-        graph = Graph(traced.graph.parameters, traced.graph.results)    # calls check its guards before it runs
         key = (graph.digest, tuple(donated.items()), unchanged)
         if is_new := key not in self.programs:
             with making(f"compiling {self.name}"):

@@ -155,6 +155,16 @@ class ScatterAdd(Scatter):
         return None if dx[0] is None else self(dx[0], x[1])
 
 
+def rows_added(v: Value) -> tuple[Value, Value] | None:
+    """What a value adds to rows of zeros along the first axis, and to which, if those are fewer than there are."""
+    match v:
+        case Value(ScatterAdd(0), [parts, at]) if at.ndim:
+            k = product(at.shape)       # batches of any length name few, as a rule
+            return (parts, at) if not isinstance(k, int) or 0 < k < v.shape[0] else None
+        case _:
+            return None
+
+
 class Onto(Scatter):
     """Of an x that is there before: operands (x, g, index)."""
 

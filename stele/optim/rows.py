@@ -6,8 +6,7 @@ from stele.arrays.creation import arange
 from stele.arrays.families import argsort, cumulative_sum, segment_max, segment_sum
 from stele.arrays.tensor import Tensor, lift
 from stele.ir.graph import Value
-from stele.ir.types import product
-from stele.ops.gather import CheckIndex, Gather, ScatterAdd, ScatterOnto
+from stele.ops.gather import CheckIndex, Gather, ScatterOnto, rows_added
 
 
 def rows_of(x: Value, at: Value) -> Value:
@@ -30,13 +29,8 @@ at_rows, added, checked = lift(rows_of), lift(onto), lift(within)
 
 def taken(g: Tensor) -> tuple[Tensor, Tensor] | None:
     """What a gradient adds to rows, and their numbers, while it is traced; None where they are as many as there are."""
-    match g.value:
-        case Value(ScatterAdd(0), [parts, at]) if at.ndim:
-            k = product(at.shape)
-            if not isinstance(k, int) or 0 < k < g.shape[0]:    # batches of any length name few, as a rule
-                return Tensor(parts), Tensor(at)
-        case _: pass
-    return None
+    found = rows_added(g.value)
+    return None if found is None else (Tensor(found[0]), Tensor(found[1]))
 
 
 def summed(g: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:

@@ -31,8 +31,8 @@ class Callback(Opaque):
     The trainer has `model`, `optimizer`, `epoch` and `steps` (how many are done), `batch`, `history`, `results()` so
     far, `log({name: number})` for the loggers, and `should_stop`, which ends the training behind the epoch if it is
     set. What `state_dict` returns is in checkpoints. A class with `sees_gradients = False` never looks at `p.grad`: if
-    all are such, steps leave no gradients behind, and touch those rows of tables alone that occur. Callbacks raise what
-    they like; nothing is caught.
+    all are such, steps leave no gradients behind, which takes less memory. Callbacks raise what they like; nothing is
+    caught.
 
     >>> class Lines(train.Callback):
     ...     def on_epoch_end(self, trainer, row):
@@ -44,7 +44,7 @@ class Callback(Opaque):
     """
 
     is_outermost = False        # begins before all others, and ends behind them
-    sees_gradients = True       # `p.grad` is kept behind a step: without it gradients of tables stay rows
+    sees_gradients = True       # `p.grad` is kept behind a step
 
     def inside(self) -> tuple[Any, ...]:
         """Nothing of a callback is state that a compiled step could read."""

@@ -202,7 +202,7 @@ class Trainer:
         if is_last:
             self.update(self.accumulate)
             if not any(callback.sees_gradients for callback in self.callbacks):
-                self.optimizer.zero_grad()      # so that those of tables are never more than the rows that occur
+                self.optimizer.zero_grad()      # which then take no memory between steps
         return self.counted("train", found)
 
     def update(self, batches: int) -> None:

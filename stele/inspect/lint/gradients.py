@@ -178,5 +178,5 @@ class Gradients:
         for left, where, before in self.made:
             handle = left.handle()
             g = None if handle is None or handle._grad is None else handle._grad._value
-            if g is not None and g is not before and g.data is not None and g.where == where:
+            if g is not None and g is not before and g.where == where:
                 self.known[g] = left
