@@ -4,14 +4,14 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Callable, Mapping
-from math import log2
+from math import inf, log2
 from time import perf_counter, sleep
 
 import llvmlite.binding as llvm
 from llvmlite import ir
 
 from stele.backend.contract.code import Code, Int, Ref, Vectors
-from stele.backend.contract.tile import Tile
+from stele.backend.contract.tile import LEFT, Tile
 from stele.backend.cpu import image, jit
 from stele.backend.cpu.target import Target
 from stele.backend.llvm.launch import i64, new_function, pointer
@@ -21,8 +21,10 @@ from stele.kernel.machine import LINE
 
 FLOAT, SIZE = ir.FloatType(), 4
 SIDE = 12           # accumulators, and loads of each kind in a step: enough that none waits for another
+FEWEST = 8          # of the smallest tiles: as many as are multiplied at once
 STEPS = 1 << 10     # of a loop over what the first cache holds
-TIMES, RARELY = 40, 4       # how often a loop is timed: the least of them counts
+NEAR = 1 << 8       # steps whose operands it holds at once
+TIMES, RARELY = 5, 4        # how often a loop is timed in each round: the least of all counts
 ROUNDS, APART = 8, 0.003    # of all loops, and seconds between them: beside another's thread a core multiplies slower
 TICK = 1e-9         # seconds that a loop takes at least
 LEAST, MOST = 1 / 8, 1 << 8
@@ -36,15 +38,14 @@ def measure(target: Target) -> Mapping[str, float]:
     that what else the machine does seldom moves them.
     """
     with COMPILING:     # no fork meanwhile, and nobody else who measures or compiles
-        loops, rounds = Loops(target), list[list[float]]()
-        for _ in range(ROUNDS):
-            rounds.append([loops.seconds("multiply", STEPS), loops.seconds("broadcast", STEPS) / 2,
-                           *(loops.seconds("read", size // loops.step) for size in (target.l2 // 4, AWAY))])
-            sleep(APART)
-        one, pace, near, shared = map(min, zip(*rounds))
+        loops = Loops(target)
+        one, tall, near, shared = loops.steps(("multiply", STEPS), ("tall", STEPS), *(
+            ("read", size // loops.step) for size in (target.l2 // 4, AWAY)))
         memory = loops.flushed(AWAY // loops.step)
-    return {"pace": coarse(pace / one, 2), "far": coarse((near / one) ** 2) / 10, "shared": coarse(shared / one),
-            "memory": coarse(memory / one)}
+    one /= SIDE
+    pace = (tall / one - 1) / (LEFT * FEWEST)
+    return {"pace": coarse(pace, 2), "far": coarse((near / SIDE / one) ** 2) / 10,
+            "shared": coarse(shared / SIDE / one), "memory": coarse(memory / SIDE / one)}
 
 
 def coarse(x: float, parts: int = 1) -> float:
@@ -63,9 +64,9 @@ class Loops:
     def __init__(self, target: Target) -> None:
         llvm.initialize_native_asmparser()
         module, self.target = ir.Module("measure"), target
-        self.tile = Tile(target, FLOAT, SIDE, 1)
+        self.lanes = target.lanes(SIZE)
         self.step = SIDE * target.vector_bytes
-        for write in (self.multiply, self.broadcast, self.read, self.flush):
+        for write in (self.multiply, self.tall, self.read, self.flush):
             b = new_function(module, write.__name__, pointer, i64, writer=Code)
             place, steps = b.function.args
             write(b, Ref(b, place, FLOAT), Int(b, steps))
@@ -77,25 +78,28 @@ class Loops:
 
     def multiply(self, b: Code, place: Ref, steps: Int) -> None:
         """Nothing but multiplications."""
-        x, y = ((place + k * self.tile.lanes).load(self.tile.lanes) for k in range(2))
-        self.sum(b, place, steps, lambda _, acc: self.tile.step(b, acc, lambda r: x, lambda v: y))
+        x, y = ((place + k * self.lanes).load(self.lanes) for k in range(2))
+        self.sum(b, place, steps, SIDE, lambda _, acc: [multiply_add(b, self.target.fma, x, y, z) for z in acc])
 
-    def broadcast(self, b: Code, place: Ref, steps: Int) -> None:
-        """Two single numbers are loaded into all lanes for each multiplication."""
+    def tall(self, b: Code, place: Ref, steps: Int) -> None:
+        """The smallest tile of one vector, in the first cache: each multiplication has a number of its own, loaded into
+        all lanes."""
         def body(k: Int, acc: Vectors) -> Vectors:
-            here = place + (k & 15) * (2 * SIDE)
-            x = [splat(b, (here + r).load(), self.tile.lanes) for r in range(2 * SIDE)]
-            return [multiply_add(b, self.target.fma, x[2 * r], x[2 * r + 1], z) for r, z in enumerate(acc)]
-        self.sum(b, place, steps, body)
+            here = place + (k & NEAR - 1) * FEWEST
+            x = (place + NEAR * FEWEST + (k & NEAR - 1) * self.lanes).load(self.lanes)
+            return [multiply_add(b, self.target.fma, splat(b, (here + r).load(), self.lanes), x, z)
+                    for r, z in enumerate(acc)]
+        self.sum(b, place, steps, FEWEST, body)
 
     def read(self, b: Code, place: Ref, steps: Int) -> None:
         """Vectors one behind the other are added up."""
-        self.sum(b, place, steps, lambda k, acc: [
-            b.fadd(z, (place + (k * SIDE + r) * self.tile.lanes).load(self.tile.lanes)) for r, z in enumerate(acc)])
+        self.sum(b, place, steps, SIDE, lambda k, acc: [
+            b.fadd(z, (place + (k * SIDE + r) * self.lanes).load(self.lanes)) for r, z in enumerate(acc)])
 
-    def sum(self, b: Code, place: Ref, steps: Int, body: Callable[[Int, Vectors], Vectors]) -> None:
+    def sum(self, b: Code, place: Ref, steps: Int, side: int, body: Callable[[Int, Vectors], Vectors]) -> None:
         """What is carried through all steps, so that none is left out."""
-        self.tile.store(b, b.fold(steps, self.tile.zeros(), body), place, self.tile.columns)
+        tile = Tile(self.target, FLOAT, side, 1)
+        tile.store(b, b.fold(steps, tile.zeros(), body), place, tile.columns)
 
     def flush(self, b: Code, place: Ref, steps: Int) -> None:
         """What all steps of `read` read leaves every cache."""
@@ -104,14 +108,17 @@ class Loops:
             b.asm(kind, FLUSHES[self.target.triple.partition("-")[0]], "r,~{memory}",
                   [(place + k * (LINE // SIZE)).address], side_effect=True)
 
-    def seconds(self, name: str, steps: int) -> float:
-        """What a step takes at least, without what a call does."""
-        few = steps // 4
-        return max(self.least(name, steps) - self.least(name, few), TICK) / (steps - few)
-
-    def least(self, name: str, steps: int) -> float:
-        """The least that a call takes."""
-        return min(self.once(name, steps) for _ in range(TIMES // ROUNDS))
+    def steps(self, *asked: tuple[str, int]) -> list[float]:
+        """What a step of each loop takes at least, without what a call does: of the least times of all rounds, and not
+        the least of their differences, which a disturbed short call would make too small.
+        """
+        calls = [(name, count) for name, steps in asked for count in (steps, steps // 4)]
+        times = [inf] * len(calls)
+        for _ in range(ROUNDS):
+            times = [min(least, *(self.once(*call) for _ in range(TIMES))) for least, call in zip(times, calls)]
+            sleep(APART)
+        return [max(long - short, TICK) / (steps - steps // 4)
+                for long, short, (_, steps) in zip(times[::2], times[1::2], asked)]
 
     def flushed(self, steps: int) -> float:
         """What a step of reading takes at least that finds nothing in a cache."""
