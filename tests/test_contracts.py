@@ -16,8 +16,9 @@ from wrong_calls import calls, names_of, promised, raised, variations
 
 import stele as st
 from stele import data, metrics, nn, optim, train
-from stele.interop import huggingface
+from stele.interop import huggingface, keras
 from stele.interop import onnx as interop
+from stele.interop.keras.model import Graph, Input, Ref
 from stele.nn import functional as F
 from stele.nn.utils import rnn
 
@@ -37,6 +38,7 @@ OF_DTYPES = {"stele.can_cast", "stele.finfo", "stele.iinfo"}    # no array is as
 
 NODE = onnx.helper.make_node("Frobnicate", [], ["y"])
 EMPTY = onnx.helper.make_model(onnx.helper.make_graph([], "g", [], []))
+GRAPH = Graph(Ref("x", 0, 0), Ref("x", 0, 0), {"x": Input("x", (None, 2), "float32")}, (), ())
 x, nan = st.tensor([1.0, 2.0, 3.0]), st.tensor([[np.nan]])
 
 
@@ -170,6 +172,9 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.interop.huggingface.Pieces":     (lambda: huggingface.Pieces("no file"),),
     "stele.interop.huggingface.load":       (lambda: huggingface.load("no folder"),
                                              lambda: huggingface.load("no folder", dtype="int8")),
+    "stele.interop.keras.KerasModule":      (lambda: keras.KerasModule(GRAPH, {})(),
+                                             lambda: keras.KerasModule(GRAPH, {})(x)),
+    "stele.interop.keras.load":             (lambda: keras.load("no file"),),
     "stele.interop.onnx.export":            (lambda: interop.export(nn.BatchNorm1d(2), [st.ones(3, 2)], "m.onnx"),
                                              lambda: interop.export(st.linalg.eigvals, [st.eye(2)], "m.onnx")),
     "stele.interop.onnx.load":              (lambda: interop.load(b"wrong"),),

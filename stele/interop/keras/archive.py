@@ -1,0 +1,139 @@
+"""Files of Keras, opened with care: the configuration, and variables by the places where they lie."""
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from stele import files
+from stele.errors import DataError, kind
+from stele.ir.graph import Array
+from stele.ir.types import brain_float
+
+CONFIG, WEIGHTS = "config.json", "model.weights.h5"
+LONGEST = 64 << 20      # bytes of a configuration
+PACKED, SMALL = 100, 1 << 20    # what is packed becomes at most so many times larger, or so many bytes
+MEMBERS = 10_000
+
+
+def h5py() -> Any:
+    """The library that reads HDF5. Raises DataError where it is not installed."""
+    try:
+        return importlib.import_module("h5py")
+    except ImportError:
+        raise DataError("files of Keras are read with h5py, which is not installed",
+                        hint="pip install 'stele-dl[keras]'") from None
+
+
+class Variables:
+    """The arrays of an HDF5 file by their paths: of plain groups and of numbers that lie there as they are.
+
+    Links to elsewhere, external, virtual and packed data are not followed; all that is read is at most what the file
+    has.
+    """
+
+    def __init__(self, file: IO[bytes], size: int, source: str) -> None:
+        self.source, self.left = source, size
+        try:
+            self.file: Any = h5py().File(file, "r")
+        except (OSError, RuntimeError, ValueError, KeyError) as error:
+            raise DataError(f"{source} is no whole HDF5 file: {one_line(error)}",
+                            hint="Save the model again.") from None
+
+    def group(self, path: str) -> Any:
+        """What stands at a path, None where nothing does."""
+        found, kinds = self.file, h5py()
+        for part in path.split("/"):
+            if not isinstance(found, kinds.Group) or found.get(part, getlink=True) is None:
+                return None
+            if not isinstance(found.get(part, getlink=True), kinds.HardLink):
+                raise DataError(f"{path} of {self.source} is a link to elsewhere, which is not followed")
+            found = found[part]
+        return found
+
+    def read(self, path: str) -> Array:
+        """The numbers at a path. Raises DataError for what is missing, and for what are no floats that lie there."""
+        try:
+            found = self.group(path)
+            if not isinstance(found, h5py().Dataset):
+                raise DataError(f"{self.source} has no numbers at {path}",
+                                hint="Save the model again, once it is built.")
+            return self.numbers(found, path)
+        except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"{path} of {self.source} cannot be read: {one_line(error)}") from None
+
+    def numbers(self, found: Any, path: str) -> Array:
+        """The numbers of a dataset."""
+        if found.chunks is not None or found.external or found.is_virtual or found.shape is None:
+            raise DataError(f"{path} of {self.source} is packed or lies elsewhere; Keras writes plain numbers")
+        half = found.dtype.itemsize == 2 and found.attrs.get("dtype") in ("bfloat16", b"bfloat16")
+        if found.dtype.kind != "f" and not half and found.dtype.kind not in "iub":
+            raise DataError(f"{path} of {self.source} holds no numbers, but {found.dtype}")
+        size = int(np.prod(found.shape, dtype=object)) * found.dtype.itemsize
+        self.left -= size
+        if self.left < 0 or found.id.get_storage_size() != size:
+            raise DataError(f"{path} of {self.source} claims {size:,} bytes, which the file does not have")
+        x = found[()]
+        return x.view(brain_float()) if half and found.dtype.kind == "V" else np.asarray(x)
+
+
+def one_line(error: Exception) -> str:
+    """What a library says, in one line of a fair length."""
+    return " ".join(str(error).split())[:200]
+
+
+def parsed(content: bytes, source: str) -> dict[str, Any]:
+    """An object of JSON."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"the configuration in {source} is no JSON: {one_line(error)}") from None
+    if not isinstance(found, dict):
+        raise DataError(f"the configuration in {source} is an object of JSON, got {kind(found)}")
+    return found
+
+
+def member(archive: zipfile.ZipFile, name: str, source: str, most: int | None = None) -> bytes:
+    """A member of an archive, unpacked; it is no larger than what is packed of it allows."""
+    found = next((m for m in archive.infolist() if m.filename == name), None)
+    if found is None:
+        raise DataError(f"{source} has no {name}, which each file of Keras has",
+                        hint="Write it with model.save('name.keras').")
+    if found.flag_bits & 1:
+        raise DataError(f"{name} in {source} needs a password")
+    limit = PACKED * found.compress_size + SMALL
+    limit = limit if most is None else min(most, limit)
+    if found.file_size > limit:
+        raise DataError(f"{name} in {source} claims {found.file_size:,} bytes of {found.compress_size:,} packed ones")
+    with archive.open(found) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise DataError(f"{name} in {source} unpacks to more than {limit:,} bytes")
+    return content
+
+
+def opened(path: str | Path) -> tuple[dict[str, Any], Variables]:
+    """The configuration and the variables of a file. Raises DataError for what is missing or damaged."""
+    where = files.located(path)
+    try:
+        with files.regular(where) as file, zipfile.ZipFile(file) as archive:
+            if len(archive.infolist()) > MEMBERS:
+                raise DataError(f"{where} has more than {MEMBERS:,} members")
+            config = parsed(member(archive, CONFIG, str(where), LONGEST), str(where))
+            weights = member(archive, WEIGHTS, str(where))
+    except DataError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError, ValueError,
+            OverflowError, IndexError) as error:
+        raise DataError(f"{where} is no whole file of Keras: {one_line(error)}",
+                        hint="Write it with model.save('name.keras').") from None
+    return config, Variables(io.BytesIO(weights), len(weights), f"{WEIGHTS} of {where}")

@@ -1,0 +1,146 @@
+"""A model that Keras saved as a module: its variables are parameters and buffers under their names."""
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import stele as st
+from stele.errors import ArgumentError, DataError, ShapeError, nearest
+from stele.interop.imported import Imported
+from stele.interop.keras.archive import Variables, opened
+from stele.interop.keras.model import Graph, Input, Layer, Stored
+from stele.interop.keras.reader import Reader
+from stele.interop.keras.run import Result, Run, cast, order, picked
+from stele.ir.door import public
+
+
+class KerasModule(Imported):
+    """A model of Keras, a `graph` of layers with `weights` by name, as `load` makes it of a file.
+
+    It is called with its inputs in order, by name, or in the containers that it was made with, in the shapes that the
+    model says, and returns what it returned there: a tensor, or a list or dict of them, in the dtypes that its layers
+    compute in. Kernels, biases and tables are parameters under the paths of their layers, "dense/kernel"; statistics
+    of normalisation are buffers. What was frozen is. It is trained as any other module: `train()` lets dropout draw
+    and statistics move. Raises ArgumentError for other inputs than it has, ShapeError where an axis that is not open
+    has another size.
+
+    >>> from stele.interop.keras import KerasModule
+    >>> from stele.interop.keras.model import Graph, Input, Ref
+    >>> x = Input("x", (None, 2), "float32")
+    >>> identity = KerasModule(Graph(Ref("x", 0, 0), Ref("x", 0, 0), {"x": x}, (), ()), {})
+    >>> identity(st.ones((3, 2))).shape, identity.dims
+    ((3, 2), {'x': {0: 'batch'}})
+    """
+
+    def __init__(self, graph: Graph, weights: Mapping[str, st.Tensor]) -> None:
+        self.graph, self.weights = graph, dict(weights)
+        self.names = [graph.known[name].name for name in order(graph)]
+        self.name_inputs(self.names)
+
+    def forward(self, *x: Any, **named: Any) -> Any:
+        given = {name: fitted(value, self.graph.known[name]) for name, value in self.bound(x, named).items()}
+        return picked(Run(self.weights, self.training).graph(self.graph, given), 0)
+
+    def bound(self, x: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """The inputs by the names of their layers. Raises ArgumentError for too much or too little."""
+        keys = order(self.graph)
+        if len(x) == 1 and isinstance(x[0], dict):
+            x, named = (), {**x[0], **named}
+        if len(x) == 1 and isinstance(x[0], list | tuple):
+            x = tuple(x[0])
+        if isinstance(self.graph.inputs, dict):     # a model may call its inputs otherwise than their layers
+            named = {self.graph.inputs[name].layer if name in self.graph.inputs else name: one
+                     for name, one in named.items()}
+        names = dict(zip(self.names, keys)) | {key: key for key in keys}
+        for name in named.keys() - names.keys():
+            guess = nearest(name, self.names)
+            raise ArgumentError(f"the model has no input {name!r}; it has {', '.join(self.names)}",
+                                hint=f"Did you mean {guess!r}?" if guess else None)
+        given = {**dict(zip(keys, x)), **{names[name]: one for name, one in named.items()}}
+        if len(x) > len(keys) or len(given) < len(keys):
+            known = ", ".join(map(shown, self.graph.known.values()))
+            raise ArgumentError(f"the model takes {len(keys)} inputs ({known}), got {max(len(x), len(given))}")
+        return given
+
+    @property
+    def dims(self) -> dict[str, dict[int, str]]:
+        """The open sizes by input and axis, for `st.compile`: one program for all of them."""
+        return {i.name: axes for i in map(self.graph.known.__getitem__, order(self.graph)) if (axes := {
+            k: "batch" if k == 0 else f"{re.sub(r'[^0-9A-Za-z_]', '_', i.name)}_{k}"
+            for k, n in enumerate(i.shape or ()) if n is None})}
+
+    def extra_repr(self) -> str:
+        return f"{', '.join(map(shown, self.graph.known.values()))}: {len(self.graph.layers)} layers"
+
+
+def shown(i: Input) -> str:
+    """An input as messages show it."""
+    return i.name if i.shape is None else f"{i.name}: [{', '.join('?' if n is None else str(n) for n in i.shape)}]"
+
+
+def fitted(x: Any, wanted: Input) -> Result:
+    """An input as the model takes it. Raises ShapeError where it is of another shape."""
+    x = st.asarray(x)
+    shape = wanted.shape
+    if shape is not None and (x.ndim != len(shape) or any(
+            n is not None and type(m) is int and m != n for n, m in zip(shape, x.shape))):
+        raise ShapeError(f"the model takes {shown(wanted)}, got {tuple(x.shape)}")
+    return Result(cast(x, wanted), None)
+
+
+@public
+def load(path: str | Path) -> KerasModule:
+    """The model of a file that Keras wrote, `path`, as a module: Sequential or functional, in evaluation mode.
+
+    `.keras` files of Keras 3, of layers in either layout; nothing in them is run. Raises DataError for what is
+    missing or damaged, without h5py (`pip install 'stele-dl[keras]'`), and for layers that have no rule: one error
+    names them all.
+
+    ```
+    model = keras.load("model.keras")
+    predict = st.compile(model, dims=model.dims)
+    ```
+
+    >>> from stele.interop import keras
+    >>> try:
+    ...     keras.load("no file")
+    ... except ValueError as error:
+    ...     print(type(error).__name__)
+    DataError
+    """
+    config, variables = opened(path)
+    try:
+        graph = Reader(str(path)).model(config)
+    except RecursionError:
+        raise DataError(f"{path} has containers within containers without end") from None
+    return KerasModule(graph, weights(graph, variables)).eval()
+
+
+def weights(graph: Graph, variables: Variables) -> dict[str, st.Tensor]:
+    """The tensors of a model by name: parameters, frozen ones too, and buffers."""
+    found: dict[str, st.Tensor] = {}
+    for layer, stored in stored_in(graph.layers):
+        x = st.asarray(variables.read(stored.place))
+        if stored.moves:
+            if not x.dtype.is_float:
+                raise DataError(f"{stored.name} holds {x.dtype} where a layer has floats")
+            x = x.requires_grad_()
+            x = x if layer.options.flag("trainable", True) else x.requires_grad_(False)
+        found[stored.name] = x
+    return found
+
+
+def stored_in(layers: Sequence[Layer]) -> Iterator[tuple[Layer, Stored]]:
+    """The variables of layers and of all within them, each once."""
+    seen: set[str] = set()
+    waiting = list(reversed(layers))
+    while waiting:
+        layer = waiting.pop()
+        if layer.name not in seen:
+            seen.add(layer.name)
+            yield from ((layer, stored) for stored in layer.variables.values())
+            inner = [*layer.parts.values(), *(layer.graph.layers if layer.graph else ())]
+            waiting += reversed(inner)

@@ -1,0 +1,228 @@
+"""Small models that Keras saved, with what they answer, kept in `tests/recorded/keras.zip`.
+
+`python -m tests.keras_models`, where Keras is installed, makes and keeps them anew, or those that it is given by name.
+Inputs follow from their shapes.
+"""
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+KEPT = Path(__file__).resolve().parent / "recorded" / "keras.zip"
+
+
+def mlp(k: Any) -> Any:
+    return k.Sequential([k.Input((5,)), k.layers.Dense(7, "relu"), k.layers.Dropout(0.4), k.layers.Dense(4, "gelu"),
+                         k.layers.Dense(3, "softmax", use_bias=False)])
+
+
+def cnn(layout: str) -> Callable[[Any], Any]:
+    """Convolutions and poolings in one layout."""
+    def made(k: Any) -> Any:
+        L, first = k.layers, layout == "channels_first"
+        how, axis = {"data_format": layout}, 1 if first else -1
+        return k.Sequential([
+            k.Input((3, 12, 10) if first else (12, 10, 3)), L.Conv2D(4, 3, padding="same", activation="relu", **how),
+            L.BatchNormalization(axis=axis), L.MaxPooling2D(2, **how),
+            L.Conv2D(6, (3, 2), strides=2, padding="same", **how), L.LeakyReLU(negative_slope=0.2),
+            L.AveragePooling2D(2, padding="same", strides=1, **how), L.Conv2D(4, 2, groups=2, use_bias=False, **how),
+            L.Flatten(**how), L.Dense(3)])
+    return made
+
+
+def one_axis(k: Any) -> Any:
+    L = k.layers
+    return k.Sequential([
+        k.Input((12, 3)), L.ZeroPadding1D((1, 2)), L.Conv1D(4, 3, padding="causal", dilation_rate=2, activation="tanh"),
+        L.SeparableConv1D(5, 3, depth_multiplier=2, padding="same"), L.MaxPooling1D(3, 2, padding="same"),
+        L.DepthwiseConv1D(2, depth_multiplier=2), L.UpSampling1D(2), L.Cropping1D((1, 2)),
+        L.Conv1DTranspose(3, 4, strides=2, padding="same"), L.AveragePooling1D(2), L.GlobalAveragePooling1D(),
+        L.RepeatVector(3), L.GlobalMaxPooling1D(keepdims=True), L.Reshape((-1,)), L.Dense(2, "sigmoid")])
+
+
+def three_axes(layout: str) -> Callable[[Any], Any]:
+    """Layers over three axes in one layout."""
+    def made(k: Any) -> Any:
+        L, how, first = k.layers, {"data_format": layout}, layout == "channels_first"
+        return k.Sequential([
+            k.Input((2, 6, 5, 7) if first else (6, 5, 7, 2)), L.ZeroPadding3D((1, 0, (2, 1)), **how),
+            L.Conv3D(3, (3, 2, 3), padding="same", strides=(2, 1, 1), **how), L.MaxPooling3D(2, 1, "same", **how),
+            L.Cropping3D(((0, 1), 1, (1, 0)), **how), L.UpSampling3D((1, 2, 1), **how),
+            L.Conv3DTranspose(2, 3, strides=2, **how), L.SpatialDropout3D(0.3, **how), L.AveragePooling3D(3, **how),
+            L.GlobalMaxPooling3D(**how)])
+    return made
+
+
+def planes(layout: str) -> Callable[[Any], Any]:
+    """More layers over two axes in one layout, of open sizes."""
+    def made(k: Any) -> Any:
+        L, how, first = k.layers, {"data_format": layout}, layout == "channels_first"
+        x = k.Input((4, None, None) if first else (None, None, 4))
+        y = L.DepthwiseConv2D(3, depth_multiplier=2, padding="same", activation="silu", **how)(x)
+        y = L.SeparableConv2D(6, 3, **how)(L.ZeroPadding2D(((2, 1), (1, 2)), **how)(y))
+        y = L.Conv2DTranspose(4, 3, strides=2, padding="same", **how)(y)
+        y = L.Cropping2D(((1, 0), (0, 1)), **how)(y)
+        z = L.UpSampling2D((2, 2), interpolation="nearest", **how)(x)
+        z = L.Conv2D(4, 2, padding="valid", **how)(z)
+        return k.Model(x, [L.GlobalAveragePooling2D(**how)(y), L.GlobalAveragePooling2D(keepdims=True, **how)(z)])
+    return made
+
+
+def transposed(k: Any) -> Any:
+    L, x = k.layers, k.Input((6, 5, 2))
+    return k.Model(x, [L.Conv2DTranspose(3, size, step, pad, more, dilation_rate=apart)(x)
+                       for size, step, pad, more, apart in (
+        (3, 1, "valid", None, 1), (3, 2, "same", None, 1), (2, 3, "valid", None, 1), (4, 2, "same", None, 1),
+        (1, 2, "same", None, 1), (3, 2, "same", 1, 1), (3, 2, "valid", 1, 1), (3, 1, "same", None, 2),
+        (5, 3, "same", 0, 1), ((2, 5), (2, 3), "same", None, 1), (3, 1, "valid", None, (2, 1)))])
+
+
+def activations(k: Any) -> Any:
+    L, x = k.layers, k.Input((3, 4))
+    words = """linear relu relu6 leaky_relu elu selu celu gelu softplus softsign silu mish tanh sigmoid exponential
+        hard_sigmoid hard_silu hard_tanh log_sigmoid tanh_shrink soft_shrink hard_shrink glu squareplus sparse_sigmoid
+        sparse_plus softmax log_softmax sparsemax"""
+    layers = [L.ReLU(), L.ReLU(max_value=0.5), L.ReLU(negative_slope=0.1, threshold=0.2, max_value=1.0),
+              L.ReLU(threshold=0.3), L.LeakyReLU(negative_slope=0.4), L.PReLU(), L.PReLU(shared_axes=[1]), L.ELU(0.7),
+              L.Softmax(), L.Softmax(axis=1), L.Softmax(axis=[1, 2]), L.Identity(), L.ActivityRegularization(0.1)]
+    return k.Model(x, [*(L.Activation(word)(x) for word in words.split()), *(layer(x) for layer in layers)])
+
+
+def normalizations(k: Any) -> Any:
+    L, x = k.layers, k.Input((6, 5, 4))
+    layers = [L.BatchNormalization(), L.BatchNormalization(axis=1, scale=False, epsilon=0.01),
+              L.BatchNormalization(axis=2, center=False, momentum=0.7), L.LayerNormalization(),
+              L.LayerNormalization(axis=[1, 3], epsilon=0.1), L.LayerNormalization(center=False, scale=False, axis=1),
+              L.GroupNormalization(2), L.GroupNormalization(3, axis=1, scale=False), L.GroupNormalization(-1),
+              L.UnitNormalization(), L.UnitNormalization(axis=[1, 2]), L.RMSNormalization()]
+    return k.Model(x, [layer(x) for layer in layers])
+
+
+def merged(k: Any) -> Any:
+    """Two inputs, a shared layer, and outputs by name."""
+    L, x, z = k.layers, k.Input((3, 4), name="left"), k.Input((3, 4), name="right")
+    shared = L.Dense(4, name="shared")
+    a, b = shared(x), shared(z)
+    both = [L.Add()([a, b]), L.Subtract()([a, b]), L.Multiply()([a, b, x]), L.Average()([a, b]), L.Maximum()([a, b]),
+            L.Minimum()([a, b]), L.Concatenate()([a, b]), L.Concatenate(axis=1)([a, b]), L.Dot(2)([a, b]),
+            L.Dot((1, 1), normalize=True)([a, b]), L.Permute((2, 1))(a), L.Flatten()(b)]
+    flat = [L.Flatten()(y) for y in both]
+    dots = L.Dot(1)([flat[0], flat[1]])
+    return k.Model([x, z], {"sum": L.Dense(2)(L.Concatenate()([*flat, dots])), "last": both[-1], "a_dot": dots})
+
+
+def nested(k: Any) -> Any:
+    """Models within a model, called twice each."""
+    L = k.layers
+    x, z = k.Input((4,)), k.Input((4,))
+    twice = L.Dense(4, "tanh", name="twice")
+    pair = k.Model([x, z], [twice(L.Add()([twice(x), z])), L.Dense(4)(z)], name="pair")
+    tail = k.Sequential([k.Input((4,)), L.Dense(5, "relu"), L.BatchNormalization(), L.Dense(4)], name="tail")
+    a, b = k.Input((4,)), k.Input((4,))
+    one, two = pair([a, b])
+    three, four = pair([one, tail(two)])
+    return k.Model([a, b], [L.Dense(3)(tail(L.Add()([three, four]))), four])
+
+
+def images(layout: str) -> Callable[[Any], Any]:
+    """Layers that resize and rescale images in one layout."""
+    def made(k: Any) -> Any:
+        L, how, first = k.layers, {"data_format": layout}, layout == "channels_first"
+        x = k.Input((3, 9, 12) if first else (9, 12, 3))
+        layers = [L.Resizing(6, 7, **how), L.Resizing(13, 5, interpolation="nearest", **how),
+                  L.Resizing(12, 14, interpolation="bicubic", **how), L.Resizing(5, 5, "bicubic", **how),
+                  L.Resizing(5, 6, antialias=True, **how), L.Resizing(7, 20, interpolation="lanczos3", **how),
+                  L.Resizing(4, 4, crop_to_aspect_ratio=True, **how), L.Resizing(6, 6, pad_to_aspect_ratio=True, **how),
+                  L.UpSampling2D((2, 3), interpolation="bilinear", **how), L.CenterCrop(4, 7, **how),
+                  L.CenterCrop(12, 7, **how)]
+        return k.Model(x, [layer(x) for layer in layers])
+    return made
+
+
+def rescaled(k: Any) -> Any:
+    L, x = k.layers, k.Input((3, 4))
+    layers = [L.Rescaling(1 / 255), L.Rescaling([1.0, 2.0, 3.0, 4.0], offset=[0.5, 0.0, 0.0, 1.0]),
+              L.Normalization(mean=1.0, variance=4.0), L.Normalization(mean=[1.0, 2.0, 0.0, 0.5], variance=[1.0] * 4),
+              L.Normalization(), L.Normalization(axis=1, invert=True), L.Normalization(axis=None)]
+    return k.Model(x, [layer(x) for layer in layers])
+
+
+def frozen(k: Any) -> Any:
+    model = k.Sequential([k.Input((4,)), k.layers.Dense(4), k.layers.BatchNormalization(), k.layers.Dense(2)])
+    model.layers[0].trainable = model.layers[1].trainable = False
+    return model
+
+
+MODELS: Mapping[str, Callable[[Any], Any]] = {
+    "mlp": mlp, "cnn-last": cnn("channels_last"), "cnn-first": cnn("channels_first"), "one-axis": one_axis,
+    "three-axes-last": three_axes("channels_last"), "three-axes-first": three_axes("channels_first"),
+    "planes-last": planes("channels_last"), "planes-first": planes("channels_first"), "transposed": transposed,
+    "activations": activations, "normalizations": normalizations, "merged": merged, "nested": nested, "frozen": frozen,
+    "images-last": images("channels_last"), "images-first": images("channels_first"), "rescaled": rescaled,
+}
+
+
+def inputs(shapes: list[tuple[tuple[int | None, ...], str]], batch: int = 2, steps: int = 5) -> list[Array]:
+    """What models of these inputs are given: normal numbers, small ones for integers."""
+    rng = np.random.default_rng(batch)
+    whole = [[batch, *(steps if n is None else n for n in shape[1:])] for shape, _ in shapes]
+    return [rng.integers(0, 7, s).astype(d) if "int" in d else rng.normal(size=s).astype(d)
+            for s, (_, d) in zip(whole, shapes)]
+
+
+def built(kind: str) -> Any:
+    """A model of Keras, all of whose variables have numbers of their own."""
+    os.environ |= {"KERAS_BACKEND": "jax", "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    keras = import_module("keras")
+    keras.backend.clear_session()
+    model, rng = MODELS[kind](keras), np.random.default_rng(7)
+    for v in model.variables:
+        if "seed" not in v.path:
+            x = 0.4 * rng.normal(size=v.shape)
+            v.assign(0.5 + x ** 2 if "variance" in v.path else 1 + x if "gamma" in v.path or "scale" in v.path else x)
+    return model
+
+
+def asked(model: Any, batch: int = 2) -> list[Array]:
+    """What a model of Keras answers."""
+    given = inputs([(tuple(x.shape), str(x.dtype)) for x in model.inputs], batch)
+    made = model(given[0] if len(given) == 1 else given, training=False)
+    leaves = [made[key] for key in sorted(made)] if isinstance(made, dict) else made
+    leaves = leaves if isinstance(leaves, list | tuple) else [leaves]
+    return [np.asarray(x) for x in leaves]
+
+
+def record(kind: str) -> dict[str, bytes]:
+    """The file of a model and its answers."""
+    model, out = built(kind), io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(path := Path(folder) / f"{kind}.keras")
+        np.savez(out, *asked(import_module("keras").models.load_model(path)))
+        return {f"{kind}.keras": path.read_bytes(), f"{kind}.npz": out.getvalue()}
+
+
+def main(kinds: list[str]) -> None:
+    """Makes these models, or all, and keeps them with their answers; of the others what was kept stays."""
+    kept: dict[str, bytes] = {}
+    if KEPT.exists():
+        with zipfile.ZipFile(KEPT) as archive:
+            kept = {name: archive.read(name) for name in archive.namelist() if name.rpartition(".")[0] in MODELS}
+    for kind in kinds or MODELS:
+        kept |= record(kind)
+    with zipfile.ZipFile(KEPT, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name in sorted(kept):
+            archive.writestr(zipfile.ZipInfo(name), kept[name], zipfile.ZIP_DEFLATED)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,319 @@
+"""Models that Keras saved give what they gave there, are trained, and damage is refused."""
+from __future__ import annotations
+
+import doctest
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keras_models import KEPT, MODELS, asked, built, inputs
+
+import stele as st
+from stele import optim
+from stele.errors import ArgumentError, DataError, ShapeError
+from stele.interop import keras
+from stele.interop.keras.run import order
+
+Array = np.ndarray[Any, Any]
+ROOT = Path(__file__).resolve().parents[1]
+needs_h5py = pytest.mark.skipif(find_spec("h5py") is None, reason="needs h5py: pip install 'stele-dl[keras]'")
+needs_keras = pytest.mark.skipif(find_spec("keras") is None or find_spec("jax") is None,
+                                 reason="needs Keras: pip install keras jax")
+
+
+@cache
+def kept(name: str) -> bytes:
+    with zipfile.ZipFile(KEPT) as archive:
+        return archive.read(name)
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> Callable[[str], keras.KerasModule]:
+    """A model that was recorded."""
+    def load(kind: str) -> keras.KerasModule:
+        (tmp_path / f"{kind}.keras").write_bytes(kept(f"{kind}.keras"))
+        return keras.load(tmp_path / f"{kind}.keras")
+
+    return load
+
+
+def given(model: keras.KerasModule, batch: int = 2) -> list[st.Tensor]:
+    known = [model.graph.known[name] for name in order(model.graph)]
+    return [st.tensor(x) for x in inputs([(i.shape or (), i.dtype) for i in known], batch)]
+
+
+def many(y: Any) -> list[Array]:
+    leaves = [y[key] for key in sorted(y)] if isinstance(y, dict) else y if isinstance(y, list) else [y]
+    return [x.numpy() for x in leaves]
+
+
+def agree(found: list[Array], want: list[Array]) -> None:
+    assert [x.shape for x in found] == [x.shape for x in want]
+    for a, b in zip(found, want):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5 * max(np.abs(b).max(), 1e-3))
+
+
+@needs_h5py
+@pytest.mark.parametrize("kind", MODELS)
+def test_models_give_what_keras_gave(kind: str, loaded: Any) -> None:
+    model = loaded(kind)
+    with np.load(io.BytesIO(kept(f"{kind}.npz"))) as file:
+        want = [file[name] for name in file.files]
+    assert not model.training
+    agree(many(st.compile(model, backend="reference")(*given(model))), want)
+    agree(many(st.compile(model, dims=model.dims)(*given(model))), want)
+
+
+@needs_h5py
+@needs_keras
+@pytest.mark.parametrize("kind", MODELS)
+def test_models_give_what_keras_gives(kind: str, tmp_path: Path) -> None:
+    theirs = built(kind)
+    theirs.save(tmp_path / "model.keras")
+    ours, theirs = keras.load(tmp_path / "model.keras"), import_module("keras").models.load_model(
+        tmp_path / "model.keras")
+    agree(many(ours(*given(ours, 3))), asked(theirs, 3))
+    want = {v.path for v in theirs.variables if "seed" not in v.path and "count" not in v.path}
+    assert {name.rpartition("/")[2] for name in ours.weights} == {name.rpartition("/")[2] for name in want}
+
+
+@needs_h5py
+@pytest.mark.parametrize("kind", ["mlp", "cnn-last", "merged"])
+def test_one_program_takes_batches_of_any_size(kind: str, loaded: Any) -> None:
+    model = loaded(kind)
+    f = st.compile(model, dims=model.dims)
+    for batch in (2, 3, 7):
+        agree(many(f(*given(model, batch))), many(model(*given(model, batch))))
+    assert f.compiles == 1
+
+
+@needs_h5py
+def test_names_are_keras_s(loaded: Any) -> None:
+    assert list(loaded("mlp").state_dict()) == ["dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias",
+                                                "dense_2/kernel"]
+    model = loaded("cnn-last")
+    assert [n for n, _ in model.named_buffers()] == [f"batch_normalization/moving_{x}" for x in ("mean", "variance")]
+    other = loaded("cnn-last")
+    for x in other.parameters():
+        x.assign(x * 0)
+    other.load_state_dict(model.state_dict())
+    agree(many(other(*given(other))), many(model(*given(model))))
+
+
+@needs_h5py
+@pytest.mark.parametrize("kind", ["cnn-last", "cnn-first"])
+def test_models_are_trained(kind: str, loaded: Any) -> None:
+    model = loaded(kind).train()
+    optimizer, (x,), y = optim.Adam(model.parameters(), lr=0.02), given(model, 8), np.arange(8) % 3
+
+    @st.compile
+    def step(x: st.Tensor, y: st.Tensor) -> st.Tensor:
+        optimizer.zero_grad()
+        loss = st.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    before = model.weights["batch_normalization/moving_mean"].numpy()
+    losses = [float(step(x, y)) for _ in range(30)]
+    assert losses[-1] < 0.5 * losses[0]
+    assert not np.allclose(model.weights["batch_normalization/moving_mean"].numpy(), before)
+
+
+@needs_h5py
+def test_training_draws_and_frozen_layers_stay(loaded: Any) -> None:
+    model = loaded("mlp")
+    x = given(model)
+    assert np.array_equal(*(model(*x).numpy() for _ in range(2)))
+    model.train()
+    assert not np.array_equal(*(model(*x).numpy() for _ in range(2)))
+    frozen = loaded("frozen").train()
+    assert [x.requires_grad for x in frozen.parameters()] == [False] * 4 + [True] * 2
+    agree(many(frozen(*given(frozen))), many(frozen.eval()(*given(frozen))))
+
+
+@needs_h5py
+def test_inputs_go_in_by_place_by_name_and_in_containers(loaded: Any) -> None:
+    model = loaded("merged")
+    x, z = given(model)
+    want = model(x, z)
+    for made in (model([x, z]), model({"left": x, "right": z}), model(left=x, right=z), model(x, right=z)):
+        agree(many(made), many(want))
+    assert sorted(want) == ["a_dot", "last", "sum"]
+    for wrong, error, says in (((x,), ArgumentError, "takes 2 inputs .left: .*, got 1"),
+                               ((x, z, z), ArgumentError, "got 3"), ((x, z[:, :2]), ShapeError, "right: ")):
+        with pytest.raises(error, match=says):
+            model(*wrong)
+    with pytest.raises(ArgumentError, match=r"no input 'rihgt'.*Did you mean 'right'"):
+        model(left=x, rihgt=z)
+
+
+def members(kind: str = "mlp") -> dict[str, bytes]:
+    """The members of a file that was recorded."""
+    with zipfile.ZipFile(io.BytesIO(kept(f"{kind}.keras"))) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def packed(parts: dict[str, bytes], how: int = zipfile.ZIP_STORED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", how) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def said(change: Callable[[Any], Any], kind: str = "mlp") -> bytes:
+    """A file whose configuration is changed."""
+    parts = members(kind)
+    config = json.loads(parts["config.json"])
+    changed = change(config)
+    return packed({**parts, "config.json": json.dumps(config if changed is None else changed).encode()})
+
+
+def stored(change: Callable[[Any], Any]) -> bytes:
+    """A file whose variables are changed, given as an open HDF5 file."""
+    parts = members()
+    out = io.BytesIO(parts["model.weights.h5"])
+    with import_module("h5py").File(out, "r+") as file:
+        change(file)
+    return packed({**parts, "model.weights.h5": out.getvalue()})
+
+
+def layer(config: Any, k: int) -> Any:
+    return config["config"]["layers"][k]
+
+
+def renamed(k: int, **values: Any) -> Callable[[Any], Any]:
+    return lambda config: layer(config, k).update(values)
+
+
+def optioned(k: int, **values: Any) -> Callable[[Any], Any]:
+    return lambda config: layer(config, k)["config"].update(values)
+
+
+def instead(make: Callable[[Any], Any]) -> Callable[[], bytes]:
+    """A file in which something else stands at the first kernel."""
+    def change(file: Any) -> None:
+        del file["layers/dense/vars/0"]
+        make(file)
+
+    return lambda: stored(change)
+
+
+def linked(kind: str, *where: str) -> Callable[[Any], Any]:
+    """A link in the place of the first kernel."""
+    def make(file: Any) -> None:
+        file[PLACE] = getattr(import_module("h5py"), kind)(*where)
+
+    return make
+
+
+def many_links(file: Any) -> None:
+    """One large array in the place of all variables."""
+    file["layers/dense/vars"]["0"] = np.ones((300, 300), np.float32)
+    for name in ("dense/vars/1", "dense_1/vars/0", "dense_1/vars/1"):
+        del file[f"layers/{name}"]
+        file[f"layers/{name}"] = file["layers/dense/vars/0"]
+
+
+PLACE = "layers/dense/vars/0"
+LAMBDA = {"class_name": "__lambda__", "config": {"value": ["code", None, None]}}
+BAD: dict[str, tuple[Callable[[], bytes], str]] = {
+    "no zip": (lambda: b"no zip at all", "no whole file of Keras"),
+    "empty": (lambda: b"", "no whole file of Keras"),
+    "truncated": (lambda: kept("mlp.keras")[:-300], "no whole file of Keras"),
+    "flipped": (lambda: bytes(255 - b if k == 9000 else b for k, b in enumerate(kept("mlp.keras"))), "CRC"),
+    "no config": (lambda: packed({"x": b""}), "has no config.json"),
+    "no weights": (lambda: packed({"config.json": members()["config.json"]}), "has no model.weights.h5"),
+    "zip bomb": (lambda: packed({**members(), "config.json": b" " * (1 << 26)}, zipfile.ZIP_DEFLATED), "claims"),
+    "another bomb": (lambda: packed({**members(), "model.weights.h5": bytes(1 << 26)}, zipfile.ZIP_DEFLATED), "claims"),
+    "no JSON": (lambda: packed({**members(), "config.json": b"{"}), "is no JSON"),
+    "deep JSON": (lambda: packed({**members(), "config.json": b"[" * 100_000}), "is no JSON"),
+    "a list": (lambda: said(lambda c: [1]), "an object of JSON"),
+    "no layers": (lambda: said(lambda c: c["config"].update(layers=[])), "lists no layers"),
+    "deep models": (lambda: said(deep), "models within models|without end"),
+    "a subclass": (lambda: said(lambda c: c.update(class_name="Net", module="nets", registered_name="nets>Net")),
+                   "holds a Net, which is no Sequential"),
+    "lambda": (lambda: said(renamed(1, class_name="Lambda", config={"name": "f", "function": LAMBDA})),
+               "f .Lambda: it holds code of Python, which is never run"),
+    "unknown": (lambda: said(lambda c: [renamed(k, class_name=name)(c) for k, name in ((1, "Hashing"), (3, "My"))][1]),
+                "2 layers for which there is no rule: dense .Hashing.; dense_1 .My."),
+    "custom": (lambda: said(renamed(1, module="mine", registered_name="mine>Dense")), "dense .Dense of mine>Dense"),
+    "activation": (lambda: said(optioned(1, activation="magic")), "dense .Dense with activation='magic'"),
+    "quantised": (lambda: said(optioned(1, dtype={"class_name": "QuantizedDTypePolicy", "config": {}})),
+                  "dense .Dense with dtype QuantizedDTypePolicy"),
+    "twice": (lambda: said(optioned(3, name="dense")), "two layers called 'dense'"),
+    "shape": (lambda: said(optioned(0, batch_shape=[None, 1 << 70])), "batch_shape .* lists sizes"),
+    "dtype": (lambda: said(optioned(0, dtype="string")), "InputLayer of string"),
+    "cycle": (lambda: said(cyclic, "merged"), "takes what follows from itself"),
+    "call": (lambda: said(lambda c: c["config"].update(output_layers=["shared", 9, 0]), "merged"), "takes call 9"),
+    "nodes": (lambda: said(lambda c: layer(c, 2).update(inbound_nodes=[[1]]), "merged"), "has args and kwargs"),
+    "no HDF5": (lambda: packed({**members(), "model.weights.h5": b"x" * 999}), "no whole HDF5 file"),
+    "lacks": (instead(lambda file: None), "has no numbers at " + PLACE),
+    "group": (instead(lambda file: file.create_group(PLACE)), "has no numbers at " + PLACE),
+    "soft link": (instead(linked("SoftLink", "/layers/dense_1/vars/0")), "is a link to elsewhere"),
+    "cycle of links": (instead(linked("SoftLink", "/" + PLACE)), "is a link to elsewhere"),
+    "external link": (instead(linked("ExternalLink", "other.h5", "x")), "is a link to elsewhere"),
+    "external data": (instead(lambda file: file.create_dataset(
+        PLACE, (5, 7), "f4", external=[("passwd", 0, 140)])), "packed or lies elsewhere"),
+    "packed": (instead(lambda file: file.create_dataset(
+        PLACE, data=np.zeros((5, 7), "f4"), compression="gzip")), "packed or lies elsewhere"),
+    "huge": (instead(lambda file: file.create_dataset(PLACE, (1 << 20, 1 << 20), "f4")), "claims 4,398,046,511,104"),
+    "many links": (instead(many_links), "claims"),
+    "words": (instead(lambda file: file.create_dataset(PLACE, data=np.array([b"ab"] * 35))), "holds no numbers"),
+    "integers": (instead(lambda file: file.create_dataset(PLACE, data=np.ones((5, 7), "i4"))), "holds int32 where"),
+}
+
+
+def deep(config: Any) -> None:
+    """Models within models."""
+    inner = layer(config, 1)
+    for k in range(100):
+        inner = {"class_name": "Sequential", "module": "keras", "config": {"name": f"m{k}", "layers": [inner]}}
+    config["config"]["layers"][1] = inner
+
+
+def cyclic(config: Any) -> None:
+    """A layer that takes what it gives."""
+    one = next(part for part in config["config"]["layers"] if part["class_name"] == "Add")
+    one["inbound_nodes"][0]["args"][0][0]["config"]["keras_history"] = [one["config"]["name"], 0, 0]
+
+
+@needs_h5py
+@pytest.mark.parametrize("kind", BAD)
+def test_damage_is_told_in_one_line(kind: str, tmp_path: Path) -> None:
+    make, says = BAD[kind]
+    (tmp_path / "bad.keras").write_bytes(make())
+    with pytest.raises(DataError, match=says) as caught:
+        keras.load(tmp_path / "bad.keras")
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
+
+
+@needs_h5py
+def test_a_layer_that_cannot_be_computed_is_named(tmp_path: Path) -> None:
+    (tmp_path / "m.keras").write_bytes(said(optioned(1, units=3), "mlp"))
+    keras.load(tmp_path / "m.keras")(st.ones((2, 5)))       # sizes are those of the variables
+    (tmp_path / "m.keras").write_bytes(said(optioned(1, padding="odd"), "cnn-last"))
+    with pytest.raises(DataError, match=r"padding of conv2d .* is one of valid, same, causal, got .odd") as caught:
+        keras.load(tmp_path / "m.keras")(st.ones((1, 12, 10, 3)))
+    assert caught.value.__notes__ == ["This was raised by layer conv2d (Conv2D) of the Keras model."]
+
+
+@needs_h5py
+def test_the_page_about_it_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "model.keras").write_bytes(kept("mlp.keras"))
+    monkeypatch.chdir(tmp_path)
+    text = re.sub(r"^```.*$", "", (ROOT / "docs" / "keras.md").read_text(), flags=re.M)
+    found = doctest.DocTestParser().get_doctest(text, {}, "keras.md", None, 0)
+    said: list[str] = []
+    failed, tried = doctest.DocTestRunner().run(found, out=said.append)
+    assert tried and not failed, "".join(said)
