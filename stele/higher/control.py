@@ -247,7 +247,7 @@ def associative_scan(f: Callable[..., Any], elems: Any, reverse: bool = False, a
     elems may be a tensor or a container of tensors of one length along the axis, and f takes and returns two, or one,
     of the like, for many places at once: it has to be a function of each place alone. With `reverse` it runs from the
     end. For a known length it is computed in log2(n) rounds of slices (Blelloch, 1990), for an open one step by step.
-    Of any dtypes. Raises ShapeError for lengths that differ.
+    Of any dtypes. Raises ShapeError for lengths that differ, and for elems of no axes.
 
     >>> st.associative_scan(st.maximum, st.tensor([1.0, 3.0, 2.0, 5.0])).tolist()
     [1.0, 3.0, 3.0, 5.0]
@@ -256,6 +256,8 @@ def associative_scan(f: Callable[..., Any], elems: Any, reverse: bool = False, a
     backwards = flag(reverse, "reverse of associative_scan")
     leaves, spec = tree.flatten(elems)
     given = [constant(x) for x in leaves]
+    if scalars := [x for x in given if not x.ndim]:
+        raise ShapeError(f"associative_scan runs along an axis of elems, got {scalars[0].value.type}")
     moved = [F.moveaxis(x, axis, 0) for x in given]
     lengths = {x.shape[0] for x in moved}
     if len(lengths) != 1:
