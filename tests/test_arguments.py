@@ -97,6 +97,13 @@ def test_a_type_counts_its_bytes_without_overflow() -> None:
         Recent(float32, (-1, -4))
 
 
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic", "area"])
+def test_images_larger_than_any_memory_are_refused_before_their_positions_are_counted(mode: str) -> None:
+    for images in (st.ones(1, 2, 3, 3), st.ones(0, 2, 3, 3)):
+        with pytest.raises(ShapeError, match="more than can be addressed"):
+            st.nn.functional.interpolate(images, 2**62, mode=mode)
+
+
 def test_memory_that_is_not_there_is_a_memory_error_that_names_bytes() -> None:
     used = MEMORY.used
     with pytest.raises(MemoryError, match=r"float32\[1099511627776\] does not fit: 4398046511104 bytes"):

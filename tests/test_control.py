@@ -263,7 +263,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
                         r"the function of associative_scan is called with \(x, y\)"),
     "lengths differ":  (lambda: st.associative_scan(lambda a, b: a, (st.zeros(2), st.zeros(3))), ShapeError,
                         "one length"),
-    "no axes":         (lambda: st.associative_scan(st.add, (2, -1)), ShapeError, "runs along an axis of elems, got int"),
+    "no axes":         (lambda: st.associative_scan(st.add, (2, -1)), ShapeError, "along an axis of elems, got int"),
     "other results":   (lambda: st.associative_scan(lambda a, b: a.sum(), st.ones(4)), ShapeError, "for two float"),
     "two devices":     (lambda: st.cond(True, lambda x: x.to("cpu:1"), lambda x: x, st.zeros(2)), DeviceError,
                         "Move what"),

@@ -10,7 +10,7 @@ import numpy as np
 from stele.errors import DTypeError, OptionError, ShapeError
 from stele.ir.graph import Array, Value, literal
 from stele.ir.sizes import Dim
-from stele.ir.types import number_of, show
+from stele.ir.types import Type, number_of, show
 from stele.nn.functional.adaptive import means
 from stele.ops.arguments import choice, flag, is_series, number, positive
 from stele.ops.gather import Gather
@@ -52,6 +52,7 @@ def interpolate(input: Value, size: Any = None, scale_factor: Any = None, mode: 
         made: list[Dim] = [positive(n, "size of interpolate") for n in several(size, axes)]
     else:
         made = [scaled(n, s) for n, s in zip(last, factors)]
+    Type(input.dtype, (*input.shape[:2], *made))    # which can be addressed: positions are counted before there is a result
     steps = None if factors is None or recompute_scale_factor else factors
     if mode == "area":
         return means("interpolate", input, axes, tuple(made))
