@@ -77,8 +77,10 @@ class Pool(Composite):
 
     def windows_of(self, x: Array, fill: float) -> Array:
         """The same in NumPy."""
-        moves, widths = self.moves(x.ndim), (*((0, 0),) * (x.ndim - len(self.size)), *self.padding)
-        x = np.pad(x, widths, constant_values=fill)  # type: ignore[call-overload]
+        moves, first = self.moves(x.ndim), x.ndim - len(self.size)
+        sides: Any = self.padding
+        x = x[(..., *(slice(max(-lo, 0), n + min(hi, 0)) for n, (lo, hi) in zip(x.shape[first:], sides)))]
+        x = np.pad(x, [(0, 0)] * first + [(max(lo, 0), max(hi, 0)) for lo, hi in sides], constant_values=fill)
         for window in moves:
             x = window.reference(x)  # type: ignore[reportUnknownArgumentType]
         return x  # type: ignore[reportUnknownVariableType]
@@ -91,7 +93,8 @@ class Pool(Composite):
         image = Type(float32, (2, 2, 5, 6)),
         return (cls((2, 2), (2, 2), ((0, 0), (0, 0)), (1, 1)), image), \
                (cls((3, 2), (2, 1), ((1, 1), (0, 1)), (1, 1)), image), \
-               (cls((2,), (1,), ((0, 1),), (3,)), (Type(float32, (2, 6)),))
+               (cls((2,), (1,), ((0, 1),), (3,)), (Type(float32, (2, 6)),)), \
+               (cls((2,), (3,), ((1, -2),), (1,)), (Type(float32, (2, 6)),))
 
 
 class MaxPool(Pool):

@@ -52,7 +52,7 @@ def interpolate(input: Value, size: Any = None, scale_factor: Any = None, mode: 
         made: list[Dim] = [positive(n, "size of interpolate") for n in several(size, axes)]
     else:
         made = [scaled(n, s) for n, s in zip(last, factors)]
-    Type(input.dtype, (*input.shape[:2], *made))    # which can be addressed: positions are counted before there is a result
+    Type(input.dtype, (*input.shape[:2], *made))    # before positions are counted
     steps = None if factors is None or recompute_scale_factor else factors
     if mode == "area":
         return means("interpolate", input, axes, tuple(made))
