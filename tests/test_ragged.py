@@ -218,5 +218,7 @@ def test_segments_of_queries_and_of_keys() -> None:
     for wrong in (own, (own, own), st.zeros((2, 3), dtype="int64"), st.tensor(1)):
         with pytest.raises(ShapeError, match="segment_ids of "):
             F.scaled_dot_product_attention(q, k, v, segment_ids=wrong)
+    with pytest.raises(ShapeError, match="segment_ids of keys"):
+        F.scaled_dot_product_attention(q, k[0], v, segment_ids=own)
     with pytest.raises(DTypeError, match="segment_ids are whole numbers, got float32"):
         F.scaled_dot_product_attention(q, q, q, segment_ids=st.zeros(3))

@@ -215,7 +215,8 @@ def scaled_dot_product_attention(query: TensorLike, key: TensorLike, value: Tens
     if segment_ids is not None:
         ids: Any = segment_ids if isinstance(segment_ids, tuple) else (segment_ids, segment_ids)
         own = marked(ids[0], q, "queries")
-        marks = own, own if ids[0] is ids[1] and same(q.shape[-2], k.shape[-2]) else marked(ids[1], k, "keys")
+        alike = ids[0] is ids[1] and k.ndim > 1 and same(q.shape[-2], k.shape[-2])
+        marks = own, own if alike else marked(ids[1], k, "keys")
     y = attended(q, k, attn_mask, value, marks, dropout_p, **how) if many is None else \
         by_rows(q, k, attn_mask, value, marks, dropout_p, many, **how)
     return y.reshape(*q.shape[:-1], y.shape[-1]) if enable_gqa and q.ndim > 2 else y
