@@ -163,12 +163,75 @@ def frozen(k: Any) -> Any:
     return model
 
 
+def recurrent(k: Any) -> Any:
+    L, x = k.layers, k.Input((None, 3))
+    layers = [L.LSTM(4), L.LSTM(4, return_sequences=True, go_backwards=True, use_bias=False),
+              L.LSTM(2, activation="relu", recurrent_activation="hard_sigmoid", go_backwards=True),
+              L.GRU(4), L.GRU(4, reset_after=False, return_sequences=True), L.GRU(2, use_bias=False, dropout=0.3),
+              L.SimpleRNN(4), L.SimpleRNN(3, activation="elu", return_sequences=True, go_backwards=True, unroll=False),
+              L.Bidirectional(L.LSTM(2)), L.Bidirectional(L.GRU(3, return_sequences=True), merge_mode="sum"),
+              L.Bidirectional(L.LSTM(2, return_sequences=True), merge_mode="mul",
+                              backward_layer=L.GRU(2, return_sequences=True, go_backwards=True)),
+              L.TimeDistributed(L.Dense(2, "relu")), L.TimeDistributed(k.Sequential([L.Dense(3), L.Dense(2)]))]
+    y, h, c = L.LSTM(4, return_state=True)(x)
+    z = L.LSTM(4, return_sequences=True)(x, initial_state=[h, c])
+    w = L.GRU(4)(z, initial_state=h)
+    both = L.Bidirectional(L.GRU(2, return_state=True), merge_mode="ave")(x)
+    apart = L.Bidirectional(L.SimpleRNN(2, return_sequences=True), merge_mode=None)(x)
+    return k.Model(x, [*(layer(x) for layer in layers), y, z, w, *both, *apart])
+
+
+def text(k: Any) -> Any:
+    """Masks that go from an embedding through a chain of layers."""
+    L = k.layers
+    return k.Sequential([k.Input((6,), dtype="int32"), L.Embedding(7, 4, mask_zero=True), L.SpatialDropout1D(0.2),
+                         L.Bidirectional(L.LSTM(3, return_sequences=True)), L.LayerNormalization(),
+                         L.GRU(4, return_sequences=True), L.TimeDistributed(L.Dense(3)), L.GlobalAveragePooling1D()])
+
+
+def masked(k: Any) -> Any:
+    """Masks as parts of a functional model."""
+    L, x = k.layers, k.Input((6,), dtype="int32")
+    e = L.Embedding(7, 4, mask_zero=True)(x)
+    y = L.LSTM(3, return_sequences=True, zero_output_for_mask=True)(e)
+    z = L.GRU(3, go_backwards=True)(L.Add()([y, L.Dense(3)(e)]))
+    m = L.Masking(0.0)(y)
+    a = L.Attention()([e, e])
+    h = L.MultiHeadAttention(2, 3)(e, e, use_causal_mask=True)
+    return k.Model(x, [y, z, L.SimpleRNN(2)(m), a, h, L.Softmax()(L.Dense(2)(y)[..., 0]), L.Concatenate()([e, y])])
+
+
+def attentive(k: Any) -> Any:
+    L, q, v, g = k.layers, k.Input((5, 4)), k.Input((6, 4)), k.Input((3, 2, 4))
+    y, shares = L.MultiHeadAttention(3, 2, value_dim=5, dropout=0.1)(q, v, return_attention_scores=True)
+    return k.Model([q, v, g], [
+        y, shares, L.MultiHeadAttention(2, 3, output_shape=7, use_bias=False)(q, v, v),
+        L.MultiHeadAttention(2, 2)(q, q, use_causal_mask=True), L.MultiHeadAttention(2, 2)(g, g),
+        L.Attention()([q, v]), L.Attention(use_scale=True, score_mode="concat")([q, v, v]),
+        L.Attention(use_scale=True)([q, q], use_causal_mask=True), L.AdditiveAttention()([q, v]),
+        L.AdditiveAttention(use_scale=False)([q, v])])
+
+
+def arithmetic(k: Any) -> Any:
+    """Operations on tensors beside layers."""
+    L, o, x, z = k.layers, k.ops, k.Input((3, 4)), k.Input((3, 4))
+    y = L.Dense(4)(x) * 2.0 + z / 3.0 - x ** 2
+    y = o.where(y > 0, o.tanh(y), -o.absolute(z))
+    return k.Model([x, z], [
+        y, o.mean(y, axis=1), o.max(y, axis=-1, keepdims=True), y[:, 0], y[..., 1:3], o.reshape(y, (-1, 12)),
+        o.transpose(y, (0, 2, 1)), o.concatenate([x, z], axis=1), o.stack([x, z], axis=1), o.expand_dims(y, 1),
+        o.squeeze(o.expand_dims(y, 1), 1), o.softmax(y), o.gelu(y), o.clip(y, -0.5, 0.5),
+        o.matmul(x, o.transpose(z, (0, 2, 1))), o.cast(o.sigmoid(y) > 0.5, "float32"), 1.0 - o.exp(x), o.maximum(x, z),
+        o.sqrt(o.square(x) + 1.0)])
+
+
 MODELS: Mapping[str, Callable[[Any], Any]] = {
     "mlp": mlp, "cnn-last": cnn("channels_last"), "cnn-first": cnn("channels_first"), "one-axis": one_axis,
     "three-axes-last": three_axes("channels_last"), "three-axes-first": three_axes("channels_first"),
     "planes-last": planes("channels_last"), "planes-first": planes("channels_first"), "transposed": transposed,
     "activations": activations, "normalizations": normalizations, "merged": merged, "nested": nested, "frozen": frozen,
     "images-last": images("channels_last"), "images-first": images("channels_first"), "rescaled": rescaled,
+    "recurrent": recurrent, "text": text, "masked": masked, "attentive": attentive, "arithmetic": arithmetic,
 }
 
 
@@ -196,7 +259,8 @@ def built(kind: str) -> Any:
 def asked(model: Any, batch: int = 2) -> list[Array]:
     """What a model of Keras answers."""
     given = inputs([(tuple(x.shape), str(x.dtype)) for x in model.inputs], batch)
-    made = model(given[0] if len(given) == 1 else given, training=False)
+    call = import_module("jax").jit(lambda x: model(x, training=False))
+    made = call(given[0] if len(given) == 1 else given)
     leaves = [made[key] for key in sorted(made)] if isinstance(made, dict) else made
     leaves = leaves if isinstance(leaves, list | tuple) else [leaves]
     return [np.asarray(x) for x in leaves]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 from stele.errors import DataError
@@ -156,7 +157,7 @@ class Reader:
             if layer.kind == "InputLayer":
                 known[name] = self.input(layer.options.values)
             else:
-                waiting |= {(name, k): Step(layer, (name, k), *self.arguments(n)) for k, n in enumerate(nodes)}
+                waiting |= {(name, k): self.step(layer, (name, k), node) for k, node in enumerate(nodes)}
         inputs = self.refs(values.get("input_layers"))
         before = {name for name, layer in layers.items() if layer.graph is not None and layer.kind != "Sequential"}
         outputs = mapped(lambda r: Ref(r.layer, r.call - (r.layer in before), r.place),
@@ -168,12 +169,16 @@ class Reader:
         kept = tuple(layer for layer in layers.values() if layer.kind != "InputLayer")
         return Graph(inputs, outputs, known, kept, steps)
 
-    def arguments(self, node: Any) -> tuple[Any, Any]:
-        """The arguments of a call, with references in the place of tensors."""
+    def step(self, layer: Layer, key: tuple[str, int], node: Any) -> Step:
+        """A call, with references in the place of tensors; words that its rule does not know are noted."""
         match node:
             case {"args": list(args), "kwargs": dict(kwargs)}:
-                return self.value(args), self.value(kwargs)
-        raise DataError(f"each of inbound_nodes in {self.source} has args and kwargs, got {node!r:.60}")
+                given = {key: x for key, x in self.value(kwargs).items() if said(x) and key != "training"}
+            case _:
+                raise DataError(f"each of inbound_nodes in {self.source} has args and kwargs, got {node!r:.60}")
+        if layer.kind in KINDS and (more := given.keys() - signature(KINDS[layer.kind].rule).parameters.keys()):
+            self.lacking.append(f"{layer} called with {', '.join(sorted(more))}")
+        return Step(layer, key, self.value(args), given)
 
     def value(self, said: Any) -> Any:
         """A value as Keras writes it."""
@@ -229,6 +234,11 @@ class Reader:
             name = next(key[0] for key in waiting if key not in steps)
             raise DataError(f"layer {name!r:.60} of {self.source} takes what follows from itself")
         return tuple(steps.values())
+
+
+def said(x: Any) -> bool:
+    """Whether an argument says anything: neither None nor a list of it."""
+    return any(map(said, x)) if isinstance(x, list) and x else x is not None
 
 
 def kind_of(said: Any) -> str | None:

@@ -47,9 +47,8 @@ class Run:
                 made = self.graph(layer.graph, {name: Result(cast(x, layer.graph.known[name]), mask)
                                                 for name, (x, mask) in named.items()})
                 return picked(made, 0), picked(made, 1)
-            wanted = {key: x for key, x in kwargs.items() if x is not None and key != "training"}
             c = Call(layer, self, args, masks)
-            y = KINDS[layer.kind].rule(c, *(computed(c, x) for x in args), **wanted)
+            y = KINDS[layer.kind].rule(c, *(computed(c, x) for x in args), **kwargs)
             behind = KINDS[layer.kind].mask(c, y)
             return y, behind if isinstance(behind, list) else [behind] * len(flat(y))
         except (SteleError, ValueError, TypeError, IndexError) as error:
