@@ -9,6 +9,7 @@ from stele.commands.arguments import Commands, run
 from stele.commands.options import (
     BenchOptions,
     CompletionOptions,
+    ConvertOptions,
     Doctor,
     FeatureOptions,
     GenerateOptions,
@@ -34,6 +35,7 @@ COMMANDS: Commands = {
     GenerateOptions: later("stele.commands.generate", "generate"),
     OnnxOptions: later("stele.commands.onnx", "onnx"),
     ViewOptions: later("stele.commands.view", "view"),
+    ConvertOptions: later("stele.commands.convert", "convert"),
     BenchOptions: later("stele.commands.bench", "bench"),
     LintOptions: later("stele.commands.lint", "lint_file"),
     ProfileOptions: later("stele.commands.profile", "profile_file"),

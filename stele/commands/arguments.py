@@ -16,6 +16,7 @@ from stele.commands.options import (
     SEED,
     BenchOptions,
     CompletionOptions,
+    ConvertOptions,
     Doctor,
     FeatureOptions,
     GenerateOptions,
@@ -49,6 +50,7 @@ EXAMPLES = """examples:
   stele generate FOLDER --prompt "Once upon a time"\ta text that a language model goes on with
   stele onnx check model.onnx\ta model of ONNX against ONNX's reference
   stele view model.onnx\ta page of its layers, shapes and sizes
+  stele convert model.onnx model.stele\ta model as a program of Stele, compared
   stele bench --quick --workloads mlp,matmul\tStele beside the frameworks that are installed
   stele lint train.py -- --epochs 1\tlessons about slow or wrong programs, with file and line
   stele profile train.py --html profile.html\twhere the time and memory of its steps go
@@ -70,6 +72,10 @@ ONNX_EXAMPLES = """examples:
 VIEW_EXAMPLES = """examples:
   stele view model.onnx\twrites model.onnx.html
   stele view model.onnx --out drawing.html"""
+CONVERT_EXAMPLES = """examples:
+  stele convert bert/ bert.onnx\ta folder of Hugging Face's as ONNX
+  stele convert model.pt2 model.stele\ta program that torch.export.save wrote
+  stele convert model.onnx net --dim batch=1\ta folder with a shared library for C"""
 LINT_EXAMPLES = """examples:
   stele lint train.py
   stele lint train.py --without host-sync --json
@@ -85,8 +91,8 @@ COMPLETION_EXAMPLES = """examples:
   stele completion bash > ~/.local/share/bash-completion/completions/stele
   stele completion zsh > ~/.zfunc/_stele\tin a folder of fpath"""
 
-Options = (TrainOptions | RunsOptions | FeatureOptions | GenerateOptions | OnnxOptions | ViewOptions | BenchOptions
-           | LintOptions | ProfileOptions | TuneOptions | CompletionOptions | Doctor)
+Options = (TrainOptions | RunsOptions | FeatureOptions | GenerateOptions | OnnxOptions | ViewOptions | ConvertOptions
+           | BenchOptions | LintOptions | ProfileOptions | TuneOptions | CompletionOptions | Doctor)
 Commands = dict[type, Callable[..., int | None]]
 
 
@@ -195,6 +201,7 @@ COMMANDS: dict[str, Command] = {
     "generate":   Command("go on with a text as a language model does", GenerateOptions, GENERATE_EXAMPLES, _generate),
     "onnx":       Command("look into a model of ONNX, run it, or check it", OnnxOptions, ONNX_EXAMPLES),
     "view":       Command("draw a model as a page", ViewOptions, VIEW_EXAMPLES),
+    "convert":    Command("turn a model into another form", ConvertOptions, CONVERT_EXAMPLES),
     "bench":      Command("compare frameworks on this machine", BenchOptions, BENCH_EXAMPLES),
     "lint":       Command("find what makes a program slow or wrong", LintOptions, _checks),
     "profile":    Command("show where the time and memory of a step go", ProfileOptions, PROFILE_EXAMPLES),

@@ -10,12 +10,15 @@ from stele.ir.record import Record
 
 
 class Kind(Record):
-    """A kind of model: what it is called, the endings of its files, the module that draws it, and what that needs."""
+    """A kind of model: what it is called, the endings of its files (none for folders), the module that opens it, what
+    is installed for that, and the module that draws it where the graph that Stele runs is not what the file says.
+    """
 
     name: str
     endings: tuple[str, ...]
-    draws: str
-    needs: str = ""     # a package, and how it is installed
+    opens: str
+    needs: str = ""
+    draws: str = ""
 
     def loaded(self, module: str) -> Any:
         """A module for this kind. Raises DataError where a package that it needs is not installed."""
@@ -28,14 +31,18 @@ class Kind(Record):
 
 
 KINDS = (
-    Kind("a model of ONNX", (".onnx",), "stele.inspect.view.onnx", "pip install 'stele-dl[onnx]'"),
+    Kind("a model of ONNX", (".onnx",), "stele.interop.convert.onnx", "pip install 'stele-dl[onnx]'",
+         "stele.inspect.view.onnx"),
+    Kind("a program of PyTorch's exporter", (".pt2",), "stele.interop.convert.torch", "pip install torch"),
+    Kind("a program of st.save", (".stele", ".safetensors"), "stele.interop.convert.program"),
+    Kind("a folder with config.json", (), "stele.interop.convert.huggingface"),
 )
 
 
 def kind_of(path: Path) -> Kind:
     """The kind of a file or folder. Raises DataError for what is none of them."""
     for kind in KINDS:
-        if path.suffix in kind.endings:
+        if (path.is_dir() and not kind.endings) or (path.is_file() and path.suffix in kind.endings):
             return kind
-    known = ", ".join(f"{kind.name} ({' '.join(kind.endings)})" for kind in KINDS)
+    known = ", ".join(" ".join([*kind.endings, f"({kind.name})"]) for kind in KINDS)
     raise DataError(f"{path} is no model that is known by its name: {known}")

@@ -12,6 +12,7 @@ import numpy as np
 
 from stele.commands.options import OnnxOptions
 from stele.errors import ArgumentError, DataError
+from stele.interop.convert.compare import difference
 from stele.ir.graph import Array
 from stele.pipeline import set_threads
 
@@ -159,17 +160,3 @@ def check(options: OnnxOptions) -> int:
         print(f"{'equal' if apart <= TOLERANCE else 'differs':12} {output.name}: {told(got)}, by {apart:.1e} at most")
         code = code if apart <= TOLERANCE else WRONG
     return code
-
-
-def difference(x: Any, y: Any) -> float:
-    """The largest difference of two outputs, over 1 or their size; infinite where they are of other types."""
-    if isinstance(x, list) or isinstance(y, list):
-        same = isinstance(x, list) and isinstance(y, list) and len(x) == len(y)
-        return max((difference(a, b) for a, b in zip(x, y)), default=0.0) if same else np.inf
-    if not isinstance(x, np.ndarray) or (x.dtype, x.shape) != (np.asarray(y).dtype, np.shape(y)):
-        return 0.0 if x is y else np.inf
-    if x.dtype.kind not in "iufb":
-        return 0.0 if np.array_equal(x, y) else np.inf
-    a, b = x.astype(np.float64), np.asarray(y).astype(np.float64)
-    away = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, abs(a - b) / np.maximum(1, abs(b)))
-    return float(np.max(np.nan_to_num(away, nan=np.inf), initial=0.0))

@@ -163,6 +163,25 @@ class ViewOptions(Record):
     out: Annotated[Path | None, Option(Path, "FILE.html", "default: the model's name and .html", words.new_file)] = None
 
 
+@dataclass(frozen=True)
+class ConvertOptions:
+    """Turn a model into another form, say what became of its ops and weights, and run both: what was written is loaded
+    again and compared on random inputs, with the model's own framework too where that is installed. Exit code 1 where
+    they differ.
+    """
+
+    file: Annotated[Path, Word(Path, "IN", (
+        "a model: .onnx, .pt2 of torch.export, .stele or .safetensors of st.save, or a folder of Hugging Face's"),
+        words.model_there)]
+    out: Annotated[Path, Word(Path, "OUT", (
+        ".onnx, .stele for a program, .safetensors for weights alone, or a name without an ending for a folder with a "
+        "shared library"), words.model_new)]
+    dims: Annotated[Mapping[str, int], Option(words.dim, "NAME=N", (
+        "a size that the model leaves open, and the result is not to; may be repeated"), several="times",
+        flag="--dim")] = field(default_factory=dict[str, int])
+    threads: Threads = None
+
+
 class LintOptions(Record):
     """Run a file, and check every program that it compiles or evaluates. Exit code 1 with findings, 0 without."""
 

@@ -223,6 +223,17 @@ def model_there(path: Path) -> Path:
     return there(path, path.exists(), "a model needs to be an existing file or folder")
 
 
+def model_new(path: Path) -> Path:
+    """A file or folder of a model that is not there yet."""
+    known = ".onnx", ".stele", ".safetensors", ""
+    if path.suffix not in known:
+        raise UsageError(f"a model is written as {', '.join(filter(None, known))} or a folder of a library, got "
+                         f"{path.name}." + did_you_mean(path.suffix, known[:-1]))
+    if path.exists():
+        raise UsageError(f"{path} is there already. Remove it first, or give another name.")
+    return new_file(path)
+
+
 def input_file(text: str) -> tuple[str, Path]:
     """NAME=FILE.npy, of a file that is there."""
     name, equals, path = text.rpartition("=")

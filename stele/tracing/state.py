@@ -28,8 +28,8 @@ PACKAGES = ("site-packages", "dist-packages")   # of other environments too
 LONG = 256          # containers of numbers longer than this are held to their identity and length only
 NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
 INSIDE = ("stele.nn", "stele.optim", "stele.metrics", "stele.train", "stele.interop.onnx", "stele.interop.torch",
-          "stele.interop.keras", "stele.interop.imported", "stele.arrays.streams",
-          "stele.arrays.generator", "stele.eager.hooks")
+          "stele.interop.huggingface", "stele.interop.keras", "stele.interop.caffe", "stele.interop.imported",
+          "stele.arrays.streams", "stele.arrays.generator", "stele.eager.hooks")
 
 
 class Opaque:

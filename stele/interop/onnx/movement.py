@@ -56,7 +56,7 @@ def flatten(c: Call, x: Any) -> Any:
     """x as a matrix whose rows begin at an axis."""
     axis = c.get("axis", 1)
     axis = axis + x.ndim if axis < 0 else axis
-    return x.reshape((int(np.prod(x.shape[:axis])), int(np.prod(x.shape[axis:]))))
+    return x.reshape((math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))     # open sizes stay open
 
 
 def concat(c: Call, *x: Any) -> Any:

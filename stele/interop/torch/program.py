@@ -2,8 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 
@@ -34,9 +33,12 @@ class Graph:
     inputs: tuple[str, ...]
     nodes: tuple[Node, ...]
     outputs: Any
+    last_uses: list[list[str]] = field(init=False)      # found at once: a trace would see it come into being
 
-    @cached_property
-    def last_uses(self) -> list[list[str]]:
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "last_uses", self.found())
+
+    def found(self) -> list[list[str]]:
         """For each node the values that no later one takes: nobody need hold them any longer."""
         kept, found = set(refs(self.outputs)), list[list[str]]()
         for node in reversed(self.nodes):

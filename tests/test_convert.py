@@ -1,0 +1,159 @@
+"""`stele convert`: every pair of forms, what is said of it, and what is refused."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import Browser
+from huggingface import KEPT, write
+
+import stele as st
+from stele import nn
+from stele.cli import COMMANDS
+from stele.commands.arguments import run
+from stele.interop.convert import onnx as onnx_source
+from stele.interop.convert.compare import difference, moves
+from stele.interop.convert.source import cleaned
+
+onnx = pytest.importorskip("onnx", reason="pip install 'stele-dl[onnx]'")
+so = pytest.importorskip("stele.interop.onnx")
+OUTS = "out.onnx", "out.stele", "out"
+
+
+def network() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(2, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(12, 4)).eval()
+
+
+def model(path: Path, kind: str) -> Path:
+    """A model of a kind, under `path`."""
+    st.manual_seed(0)
+    net, x = network(), st.randn((2, 2, 4, 4))
+    if kind == "onnx":
+        so.export(net, [x], path / "m.onnx", dims={"x": {0: "batch"}})
+        return path / "m.onnx"
+    if kind == "stele":
+        f = st.compile(lambda x: net(x), dims={"x": {0: "batch"}})
+        f(x)
+        st.save(f, path / "m.stele")
+        return path / "m.stele"
+    if kind == "pt2":
+        torch = pytest.importorskip("torch", reason="pip install torch")
+        t = torch.nn
+        made = t.Sequential(t.Conv2d(2, 3, 3), t.ReLU(), t.Flatten(), t.Linear(12, 4))
+        batch = torch.export.Dim("batch")
+        torch.export.save(torch.export.export(made, (torch.randn(2, 2, 4, 4),), dynamic_shapes=({0: batch},)),
+                          path / "m.pt2")
+        return path / "m.pt2"
+    return write(path / kind, json.loads(KEPT.read_text())[kind])
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, str], str]:
+    """What the command has printed, by the first word of a line, and the errors."""
+    out, error = capsys.readouterr()
+    return {line[:12].strip(): line[13:] for line in out.splitlines()}, error
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["onnx", "stele", "pt2", "vit"])
+@pytest.mark.parametrize("out", OUTS)
+def test_every_pair(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, out: str) -> None:
+    """What was written gives what the model gives, at two batches, loaded again and in the model's own framework."""
+    path = model(tmp_path, kind)
+    assert run(["convert", str(path), str(tmp_path / out)], COMMANDS) == 0
+    lines, _ = said(capsys)
+    assert "differs" not in lines and "mapped" in lines and "equal" in lines and "written" in lines
+    assert out == "out" or not lines.get("left out")
+
+
+def test_weights_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = model(tmp_path, "onnx")
+    assert run(["convert", str(path), str(tmp_path / "w.safetensors")], COMMANDS) == 0
+    held = st.load(tmp_path / "w.safetensors")
+    assert {name: x.shape for name, x in held.items()} == {
+        "0.weight": (3, 2, 3, 3), "0.bias": (3,), "3.weight": (4, 12), "3.bias": (4,)}
+    assert said(capsys)[0]["kept"] == "4 under their names"
+
+
+def test_a_size_may_be_closed(tmp_path: Path) -> None:
+    path = model(tmp_path, "onnx")
+    assert run(["convert", str(path), str(tmp_path / "c.onnx"), "--dim", "batch=5"], COMMANDS) == 0
+    assert so.load(tmp_path / "c.onnx").inputs[0].shape == (5, 2, 4, 4)
+
+
+def test_what_differs_is_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    """A framework that gives other numbers is told, and one that fails says why."""
+    path, opened = model(tmp_path, "onnx"), onnx_source.opened
+    for answer, code, words in ((lambda x: [np.zeros((len(x[0]), 4), "f4")], 1, "differs"),
+                                (lambda x: 1 / 0, 0, "it fails, division by zero")):
+        def changed(path: Path, answer: Any = answer) -> Any:
+            found = opened(path)
+            return type(found)(**{**vars(found), "original": answer})
+
+        monkeypatch.setattr(onnx_source, "opened", changed)
+        assert run(["convert", str(path), str(tmp_path / f"{code}.stele")], COMMANDS) == code
+        assert words in capsys.readouterr().out
+
+
+BAD = [
+    ("none.onnx out.onnx", "a model needs to be an existing file or folder, got nothing at"),
+    ("m.onnx out.onx", "a model is written as .onnx, .stele, .safetensors or a folder of a library, got out.onx."),
+    ("m.onnx m.onnx", "m.onnx is there already. Remove it first"),
+    ("m.onnx none/out.onnx", "needs an existing folder"),
+    ("m.onnx out.onnx --dim bach=3", "the model has no open size 'bach'; open are batch Did you mean 'batch'?"),
+    ("bad.onnx out.onnx", "this is no ONNX model"),
+    ("w.safetensors out.onnx", "w.safetensors holds weights and not how to compute"),
+    ("m.txt out.onnx", "is no model that is known by its name"),
+    ("empty out.onnx", "config.json cannot be read"),
+]
+
+
+@pytest.mark.parametrize("line, words", BAD)
+def test_errors_teach(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str,
+                      words: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    model(tmp_path, "onnx")
+    Path("bad.onnx").write_bytes(b"nothing")
+    Path("m.txt").write_bytes(b"nothing")
+    Path("empty").mkdir()
+    st.save({"w": st.ones(2)}, "w.safetensors")
+    assert run(["convert", *line.split()], COMMANDS) == 2
+    assert words.replace(" Did you mean 'b", ". Did you mean 'b") in capsys.readouterr().err.replace("\n", " ")
+    assert not Path("out.onnx").exists()
+
+
+def test_weights_are_found_under_other_names_and_turned() -> None:
+    rng = np.random.default_rng(0)
+    a, b, c, d = (rng.normal(size=s).astype("f4") for s in ((2, 3, 4, 5), (3, 4), (3,), (2,)))
+    found = moves({"a": a, "b": b, "c": c, "d": d}, {"b": b, "x": a.transpose(3, 2, 0, 1), "y": c, "n": d + 1})
+    assert (found.kept, found.renamed, found.left, found.new) == (("b",), (("c", "y"),), ("d",), ("n",))
+    (old, new, axes), = found.transposed
+    assert (old, new) == ("a", "x") and np.array_equal(a.transpose(axes), a.transpose(3, 2, 0, 1))
+
+
+def test_differences_are_those_of_dtypes_and_shapes_too() -> None:
+    x = np.float32([1, np.nan])
+    assert difference(x, x) == 0 and difference([x], [x, x]) == np.inf and difference(x, x.astype("f8")) == np.inf
+    assert difference(np.float32([np.inf]), np.float32([1])) == np.inf and difference(x, x[:1]) == np.inf
+
+
+def test_names_are_those_that_python_takes() -> None:
+    assert cleaned(["x", "x", "1", "a.b", "if", ""]) == ["x", "x_", "x_1", "a_b", "x_if", "x__"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["stele", "pt2", "vit"])
+def test_models_of_every_kind_are_drawn(tmp_path: Path, kind: str) -> None:
+    path = model(tmp_path, kind)
+    assert run(["view", str(path), "--out", str(tmp_path / "page.html")], COMMANDS) == 0
+    text = (tmp_path / "page.html").read_text()
+    assert {"stele": "layers[3].weight", "pt2": "3.weight", "vit": "vit.layernorm.weight"}[kind] in text
+    with Browser() as browser:
+        browser.open(tmp_path / "page.html")
+        browser.press("[data-do=unfold]")
+        assert browser.run("boxes.filter(b => b.kind === 'Input').length") == 1
+        assert browser.run("boxes.filter(b => b.kind === 'Output').every(b => b.from.length === 1)")
+        assert browser.complaints() == []
