@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from stele.commands.models import kind_of
+from stele.commands.models import kind_of, writer
 from stele.commands.options import ConvertOptions
 from stele.errors import SteleError
 from stele.inspect.view.drawing import bytes_in_words
 from stele.interop.convert.compare import difference, moves
 from stele.interop.convert.source import Source, flat
-from stele.interop.convert.target import WRITERS, Run, Target
+from stele.interop.convert.target import Run, Target
 from stele.ir.graph import Array
 from stele.pipeline import set_threads
 
@@ -33,7 +33,7 @@ def convert(options: ConvertOptions) -> int:
     source: Source = kind.loaded(kind.opens).opened(options.file)
     sizes = source.sizes(options.dims)
     inputs = [source.drawn({n: m if n in options.dims else m + k for n, m in sizes.items()}, k) for k in range(INPUTS)]
-    target = WRITERS[options.out.suffix](source, options.out, inputs[0], [*options.dims], source.run)
+    target = writer(options.out)(source, options.out, inputs[0], [*options.dims], source.run)
     for name, text in report(source, target, options.out):
         print(f"{name:12} {text}")
     found = [*checked(source, target, inputs)]

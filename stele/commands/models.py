@@ -1,11 +1,13 @@
 """Which kind of model a file or a folder is, and the module that reads it, which is loaded when it is needed."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from stele.errors import DataError
+from stele.interop.convert.target import WRITERS, Target
 from stele.ir.record import Record
 
 
@@ -34,9 +36,16 @@ KINDS = (
     Kind("a model of ONNX", (".onnx",), "stele.interop.convert.onnx", "pip install 'stele-dl[onnx]'",
          "stele.inspect.view.onnx"),
     Kind("a program of PyTorch's exporter", (".pt2",), "stele.interop.convert.torch", "pip install torch"),
+    Kind("a model of Keras", (".keras",), "stele.interop.convert.keras", "pip install 'stele-dl[keras]'"),
     Kind("a program of st.save", (".stele", ".safetensors"), "stele.interop.convert.program"),
     Kind("a folder with config.json", (), "stele.interop.convert.huggingface"),
 )
+
+
+def writer(path: Path) -> Callable[..., Target]:
+    """What writes a model under a name. Raises DataError where a package that it needs is not installed."""
+    known = WRITERS.get(path.suffix)
+    return known or KINDS[0].loaded("stele.interop.convert.onnx_out").written
 
 
 def kind_of(path: Path) -> Kind:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from stele.interop.convert.source import Argument, Source, package
+from stele.interop.convert.source import Argument, Source
 from stele.interop.huggingface.folder import read
 from stele.interop.huggingface.loading import load
 from stele.ir.graph import Array
@@ -24,9 +25,13 @@ def opened(path: Path) -> Source:
     else:
         taken = Argument("input_ids", "int64", ("batch", "length"), config.whole("vocab_size"))
 
-    library, torch = package("transformers"), package("torch")
+    try:
+        library, torch = import_module("transformers"), import_module("torch")
+    except ImportError:
+        library = torch = None
 
     def original(arrays: Sequence[Array]) -> Any:
+        assert torch is not None
         net = getattr(library, config.get("architectures")[0]).from_pretrained(path, attn_implementation="eager").eval()
         with torch.no_grad():
             made = net(torch.from_numpy(arrays[0]))
@@ -35,4 +40,4 @@ def opened(path: Path) -> Source:
 
     layers = tuple(type(m).__name__ for _, m in module.named_modules() if not [*m.named_children()])
     return Source("Hugging Face", module, (taken,), weights, module.state_dict(), layers, "transformers",
-                  original if library and torch else None)
+                  original if library else None)

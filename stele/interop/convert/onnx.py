@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stele.errors import DataError
-from stele.interop.convert.source import Argument, Source, cleaned, package
+from stele.interop.convert.source import Argument, Source, cleaned, onnx_runtime
 from stele.interop.onnx.model import Input
 from stele.interop.onnx.module import load
 from stele.interop.onnx.values import dtype_named
@@ -19,7 +19,7 @@ def opened(path: Path) -> Source:
     """The model of a file. Raises DataError for what is none, and for inputs that are no tensors."""
     module = load(path)
     graph = module.model.graph
-    runtime = package("onnxruntime")
+    runtime = onnx_runtime()
 
     def original(arrays: Sequence[Array]) -> Any:
         session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])

@@ -89,10 +89,10 @@ def flat(x: Any) -> Iterator[Array]:
         yield x.numpy() if isinstance(x, st.Tensor) else np.asarray(x)
 
 
-def package(name: str) -> Any:
-    """A module of another's, None where it is not installed."""
+def onnx_runtime() -> Any:
+    """ONNX Runtime, None where it is not installed."""
     try:
-        return import_module(name)
+        return import_module("onnxruntime")
     except ImportError:
         return None
 

@@ -7,7 +7,6 @@ import ctypes
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 import stele as st
 from stele import nn
 from stele.errors import DataError
-from stele.interop.convert.source import Source, arrays_of, package
+from stele.interop.convert.source import Source, arrays_of
 from stele.ir.graph import Array
 
 Run = Callable[[Sequence[Array]], Any]
@@ -65,25 +64,6 @@ def state(source: Source, out: Path, *_: Any) -> Target:
     return Target(arrays_of(st.load(out).items()), {})
 
 
-def onnx(source: Source, out: Path, example: Sequence[Array], fixed: Sequence[str], expected: Any) -> Target:
-    """A model of ONNX."""
-    try:
-        interop = import_module("stele.interop.onnx")
-    except ModuleNotFoundError:
-        raise DataError("onnx is not installed", hint="pip install 'stele-dl[onnx]'") from None
-    interop.export(function(source), [*map(st.tensor, example)], out,
-                   dims=source.opened(fixed))
-    module, runtime = interop.load(out), package("onnxruntime")
-    names = [i.name for i in module.inputs]
-
-    def session(x: Sequence[Array]) -> Any:
-        return runtime.InferenceSession(str(out), providers=["CPUExecutionProvider"]).run(None, dict(zip(names, x)))
-
-    weights = {name: load() for name, load in module.model.graph.weights.items()}
-    return Target(weights, {"stele.interop.onnx": lambda x: module(*map(st.tensor, x))} |
-                  ({"ONNX Runtime": session} if runtime else {}))
-
-
 def library(source: Source, out: Path, example: Sequence[Array], fixed: Sequence[str], expected: Any) -> Target:
     """A folder with a shared library and its header."""
     name = re.sub(r"\W", "_", out.name)
@@ -113,4 +93,4 @@ def pointer(x: Array) -> ctypes.c_void_p:
     return ctypes.c_void_p(x.ctypes.data)
 
 
-WRITERS: Mapping[str, Callable[..., Target]] = {".onnx": onnx, ".stele": program, ".safetensors": state, "": library}
+WRITERS: Mapping[str, Callable[..., Target]] = {".stele": program, ".safetensors": state, "": library}
