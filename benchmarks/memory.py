@@ -5,7 +5,8 @@
 
 Budgets go from a hundredth less than what a step needs to the least that is known, unless --least says a share. What is
 measured are the pages that a call touches of an arena, scratch and kept places that are all new, in pages of 4 KiB, and
-what it is given.
+what it is given. Steps of all budgets run by turns, a process for each, and their times of the processor are divided by
+that of the step without one.
 """
 from __future__ import annotations
 
@@ -13,12 +14,13 @@ import argparse
 import ctypes
 import hashlib
 import importlib
-import os
+import json
 import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -97,30 +99,29 @@ def touched(step: Any, given: tuple[st.Tensor, ...]) -> int:
     return resident("VmHWM") - before
 
 
-def measure(name: str, layers: int, memory: int | None, steps: int) -> str:
-    """One line: budget, peak as planned, what a call touched beside what it is given, seconds of compiling and of a
-    step."""
+def measure(name: str, layers: int, memory: int | None) -> None:
+    """Prints one line: budget, peak as planned, what a call touched beside what it is given, seconds of compiling; then
+    the milliseconds of a step for each line that it reads."""
     step, given = step_of(name, layers, memory)
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         for _ in range(2):
             out = step(*given)
             [y.numpy() for y in tree.flatten(out)[0]]
     except OutOfMemory as error:
-        return f"{name} budget {memory} refused: {error}"
-    compiled, program = time.perf_counter() - start, step.programs[-1]
+        print(f"refused: {error}", flush=True)
+        return
+    compiled, program = time.process_time() - start, step.programs[-1]
     peak, given_bytes = max(p.peak_bytes for p in step.programs), program.memory({}).given
-    times = []
-    for _ in range(steps):
+    high, again = given_bytes + touched(step, given), [d for d in program.report().decisions if d.outcome == "again"]
+    print(json.dumps({"peak": peak, "given": given_bytes, "measured": high, "compile_s": round(compiled, 1),
+                      "digest": digest(out), "again": again[0].what if again else "",
+                      "price": (re.findall(r"([\d.]+) times the price", again[0].reason) if again else ["1.000"])[0]}),
+          flush=True)
+    for _ in sys.stdin:
         begun = time.process_time()
         [y.numpy() for y in tree.flatten(step(*given))[0]]
-        times.append(time.process_time() - begun)
-    times.sort()
-    high = given_bytes + touched(step, given)
-    again = [d.what for d in program.report().decisions if d.outcome == "again"][:1]
-    return (f"{name} budget {memory} peak {peak} given {given_bytes} "
-            f"measured {high} compile_s {compiled:.1f} step_ms {times[len(times) // 2] * 1e3:.2f} "
-            f"({times[0] * 1e3:.2f}..{times[-1] * 1e3:.2f}) digest {digest(out)} {again}")
+        print((time.process_time() - begun) * 1e3, flush=True)
 
 
 def digest(out: Any) -> str:
@@ -128,36 +129,74 @@ def digest(out: Any) -> str:
     return hashlib.sha256(tree.flatten(out)[0][0].numpy().tobytes()).hexdigest()[:8]
 
 
-def alone(*args: object) -> str:
-    """A measurement in a process of its own."""
-    made = subprocess.run([sys.executable, __file__, "--one", *map(str, args)], capture_output=True, text=True,
-                          env=dict(os.environ))
-    return made.stdout.strip() or made.stderr[-400:]
+class Alone:
+    """A step in a process of its own."""
+
+    def __init__(self, name: str, layers: int, memory: int | None) -> None:
+        self.memory = memory
+        self.process = subprocess.Popen([sys.executable, __file__, "--one", name, str(layers), str(memory)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.said = self.read()
+        self.found: dict[str, Any] = {} if self.said.startswith("refused") else json.loads(self.said)
+
+    def read(self) -> str:
+        assert self.process.stdout
+        if line := self.process.stdout.readline():
+            return line.strip()
+        raise SystemExit(f"the process for {self.memory} bytes ended")
+
+    def step(self) -> float:
+        """Milliseconds of this step."""
+        assert self.process.stdin
+        print(file=self.process.stdin, flush=True)
+        return float(self.read())
+
+    def end(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def rows(name: str, layers: int, count: int, least: float | None, rounds: int) -> None:
+    """Prints a row for each budget; the steps of all of them run by turns."""
+    free = Alone(name, layers, None)
+    whole = free.found["peak"]
+    refused = Alone(name, layers, 1000) if least is None else None
+    low = whole * (least or 0)
+    if refused is not None:
+        low = int(re.findall(r"less than ([\d,]+):", refused.said)[0].replace(",", ""))
+    budgets = [int(whole * 0.99 + (low - whole * 0.99) * k / max(count - 1, 1)) for k in range(count)]
+    all_ = [free, *(Alone(name, layers, budget) for budget in budgets)]
+    there = [each for each in all_ if each.found]
+    times = [[each.step() for each in there] for _ in range(rounds)]
+    ratios = [[now / each[0] for now in each] for each in times]
+    print(f"{name}: {median(each[0] for each in times):.1f} ms without a budget")
+    for each in all_:
+        if each.found:
+            own, f = [r[there.index(each)] for r in ratios], each.found
+            asked = "none" if each.memory is None else f"{each.memory / 1e6:.1f} ({each.memory / whole:.1%})"
+            print(f"| {asked} | {f['peak'] / 1e6:.1f} | {f['measured'] / 1e6:.1f} | {f['price']} | {median(own):.3f} "
+                  f"({min(own):.3f}..{max(own):.3f}) | {f['compile_s']} | {f['digest']} | {f['again']} |", flush=True)
+        else:
+            print(f"| {each.memory} | {each.said[:120]} |")
+        each.end()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--layers", type=int, default=1000)
     parser.add_argument("--budgets", type=int, default=12)
     parser.add_argument("--least", type=float, help="the smallest budget, as a share of what is needed")
-    parser.add_argument("--steps", type=int, default=5)
-    parser.add_argument("--one", nargs=4)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--one", nargs=3)
     asked = parser.parse_args()
     if asked.one:
-        name, layers, memory, steps = asked.one
-        print(measure(name, int(layers), None if memory == "None" else int(memory), int(steps)))
+        name, layers, memory = asked.one
+        measure(name, int(layers), None if memory == "None" else int(memory))
         return
     for name in asked.names:
-        free = alone(name, asked.layers, None, asked.steps)
-        print(free, flush=True)
-        whole = int(free.split(" peak ")[1].split()[0])
-        refused = alone(name, asked.layers, 1000, asked.steps) if asked.least is None else ""
-        print(refused, flush=True)
-        least = int(re.findall(r"less than ([\d,]+):", refused)[0].replace(",", "")) if refused else whole * asked.least
-        for k in range(asked.budgets):
-            budget = int(whole * 0.99 + (least - whole * 0.99) * k / max(asked.budgets - 1, 1))
-            print(f"{budget / whole:.3f}", alone(name, asked.layers, budget, asked.steps), flush=True)
+        rows(name, asked.layers, asked.budgets, asked.least, asked.rounds)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@
 
 `open` compares a program whose sizes are open with one compiled for the very size it is called at: both run by turns in
 one process on one thread, and each round is judged by the faster of a few calls of each. `many` calls a training step
-at each size twice, in a fresh process of each framework with an empty cache: what the first calls take beyond the
-second ones is compiling. Seconds are those of the processor, processes that a compiler starts among them.
+at each size twice, in a fresh process of each framework with an empty cache: what first calls that made a program take
+beyond the second ones is compiling. Seconds are those of the processor, processes that a compiler starts among them,
+but for the system's, which gives larger sizes their first pages.
 """
 from __future__ import annotations
 
@@ -125,8 +126,9 @@ def started(program: Any, framework: str) -> tuple[Any, Callable[[], int]]:
 
 
 def spent() -> float:
-    """Seconds of the processor, of this process and those it has waited for."""
-    return sum(os.times()[:4])
+    """Seconds of the processor, of this process and those it has waited for; the system's are left out."""
+    now = os.times()
+    return now.user + now.children_user
 
 
 def numbers(result: Any) -> None:
@@ -156,17 +158,16 @@ def many(name: str, framework: str, limit: float) -> dict[str, Any]:
     row = ROWS[name]
     program = loaded(row, framework)
     state, compiles = started(program, framework)
-    start, seconds, programs = time.perf_counter(), [], []
+    start, seconds, programs = time.perf_counter(), [], [0]
     for size in row.many:
         given = row.data(program, size)
         first, second = (called(program, state, framework, given) for _ in range(2))
-        seconds.append(first - second)
         programs.append(compiles())
+        seconds.append(first - second if programs[-1] > programs[-2] else 0.0)
         if time.perf_counter() - start > limit:
             break
     return {"sizes": len(seconds), "all": len(row.many), "programs": programs[-1], "first": seconds[0],
-            "rest": sum(seconds[1:]), "second program": programs.index(2) if 2 in programs else None,
-            "clock": time.perf_counter() - start}
+            "rest": sum(seconds[1:]), "clock": time.perf_counter() - start}
 
 
 def opened(name: str, rounds: int, calls: int) -> dict[str, Any]:
@@ -215,6 +216,7 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", metavar="ROWS", help=f"of {', '.join(map(repr, ROWS))}; default: all")
     parser.add_argument("--python", action="append", default=[], metavar="FRAMEWORK=PATH",
                         help="an interpreter that has jax or pytorch")
+    parser.add_argument("--frameworks", nargs="+", choices=FRAMEWORKS, default=FRAMEWORKS)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--calls", type=int, default=3)
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which no further size is called")
@@ -231,7 +233,7 @@ def main() -> None:
             print(f"| {name} | {found['size']} | {found['open']:.2f} | {found['exact']:.2f} | {found['ratio']:.3f} "
                   f"({found['least']:.3f}..{found['most']:.3f}) | {found['programs']} |", flush=True)
             continue
-        for framework in FRAMEWORKS:
+        for framework in given.frameworks:
             if (python := pythons.get(framework.split("-")[0])) is not None:
                 found = asked(python, [name, framework, f"--limit={given.limit}"], 2)
                 print(f"| {name} | {framework} | {found['sizes']} of {found['all']} | {found['programs']} | "

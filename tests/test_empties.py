@@ -169,7 +169,7 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
     "AllGather":        [(ALL["AllGather"](2), s, np.int64(0)) for s in SHAPES],
     "Checkpoint":       [(Checkpoint(counting(n), 1, 2, 0), (n,), (n,)) for n in (0, 2)],
     **{name: [(ALL[name](axes), s) for axes, s in (((0,), (0,)), ((1,), (3, 0)), ((1,), (0, 3)), ((0, 1), (2, 0)))]
-       for name in ("Sum", "Prod", "All", "Any", "LogSumExp", "Norm")},
+       for name in ("Sum", "Prod", "Others", "All", "Any", "LogSumExp", "Norm")},
     **{name: [(ALL[name](axes), s) for axes, s in (((1,), (0, 3)), ((0,), (3, 0)))] for name in ("Max", "Min")},
     **{name: [(ALL[name](axis), s) for axis, s in ((1, (0, 3)), (0, (3, 0)))] for name in ("ArgMax", "ArgMin")},
     **{name: [(ALL[name](axis), s) for axis, s in ((0, (0,)), (1, (3, 0)), (1, (0, 3)), (0, (0, 3)))]

@@ -85,6 +85,16 @@ def test_a_stretch_begins_where_its_first_element_lies(cut: Callable[[Any], Any]
     assert begin(y) == first
 
 
+def test_a_number_that_is_a_result_too_is_no_operand() -> None:
+    """Kernels that differ in a number that is written into one of them share no code."""
+    def f(x: Any, first: Any) -> Any:
+        return first, st.broadcast_to(first, (2, 3)), st.broadcast_to(x, (2, 3)), st.broadcast_to(first + 0, (3, 2))
+
+    for first in (0.0, 7.0):
+        number, *wide = st.compile(lambda x: f(x, st.full((), first)))(st.tensor(5.0))  # noqa: B023  (called at once)
+        assert [number.tolist(), *({*y.numpy().ravel().tolist()} for y in wide)] == [first, {first}, {5.0}, {first}]
+
+
 def test_pieces_lie_at_their_lowest_fit() -> None:
     chance = random.Random(0)
     for _ in range(300):

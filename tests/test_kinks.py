@@ -61,6 +61,22 @@ ROWS: dict[str, tuple[Callable[..., Any], list[Any], list[Any]]] = {
 }
 
 
+def test_a_product_of_zeros_has_derivatives_of_any_order() -> None:
+    f = lambda x: st.prod(x, axis=0)
+    for style in (lambda f: f, st.compile):
+        second = style(st.hessian(f))
+        third = style(st.jacobian(st.hessian(f), mode="forward"))
+        for zeros, pairs, triples in (((), {(0, 1): 4, (0, 2): 3, (1, 2): 2}, 1), ((1,), {(0, 1): 4, (1, 2): 2}, 1),
+                                      ((0, 1), {(0, 1): 4}, 1), ((0, 1, 2), {}, 1)):
+            x = np.array([2.0, 3.0, 4.0])
+            x[[*zeros]] = 0
+            expected = np.zeros((3, 3))
+            for (i, j), v in pairs.items():
+                expected[i, j] = expected[j, i] = v
+            np.testing.assert_array_equal(second(st.tensor(x)).numpy(), expected)
+            assert third(st.tensor(x)).numpy()[0, 1, 2] == triples
+
+
 @pytest.mark.parametrize("backend", ["cpu", "reference", "imperative"])
 @pytest.mark.parametrize("name", ROWS)
 def test_derivatives_at_kinks(name: str, backend: str) -> None:

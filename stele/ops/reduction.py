@@ -1,6 +1,7 @@
 """Reductions: axes are folded by a commutative combination and dropped."""
 from __future__ import annotations
 
+import math
 import typing as t
 from collections.abc import Sequence
 from typing import ClassVar
@@ -11,13 +12,27 @@ from stele.errors import ShapeError
 from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
-from stele.ir.types import Type, axes_of, axis_of, bool_, dtype, float32, highest, int64, lowest, show, summed_in
+from stele.ir.types import (
+    Type,
+    axes_of,
+    axis_of,
+    bool_,
+    dtype,
+    float32,
+    highest,
+    int64,
+    lowest,
+    product,
+    show,
+    summed_in,
+)
+from stele.ops.cumulative import CumProd
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.base import needs_real
 from stele.ops.elementwise.binary import logical_or
 from stele.ops.elementwise.unary import isnan
 from stele.ops.generate import iota_like, quantity
-from stele.ops.linear import Sum, broadcast, cast, expand_dims, further, zeros_like
+from stele.ops.linear import Sum, broadcast, cast, expand_dims, further, reshape, transpose, zeros_like
 
 
 class Reduction(Op):
@@ -95,7 +110,8 @@ class Min(Extreme):
 
 
 class Prod(Reduction):
-    """The product of the elements, integers as `summed_in`, halves in float32; its gradient is right at zero."""
+    """The product of the elements, integers as `summed_in`, halves in float32; derivatives of any order are right at
+    zero."""
 
     def type(self, *x: Type) -> Type:
         return super().type(*x).with_dtype(summed_in(x[0].dtype))
@@ -107,12 +123,56 @@ class Prod(Reduction):
         own = summed_in(dtype(x[0].dtype)).numpy
         return np.asarray(x[0].prod(axis=self.axes, dtype=np.float32 if own.itemsize == 2 else own), own)
 
-    def partial(self, y: Value, x: Value) -> Value:
-        zero = Equal()(x, 0)
-        zeros = self.spread(Sum(self.axes)(cast(zero, x.dtype)), x)
+    def partial(self, y: Value, x: Value) -> Value: return Others(self.axes)(x)
+
+
+class Others(Op):
+    """For each element the product of all others, along `axes`."""
+
+    axes: tuple[int, ...]
+    family: ClassVar[str] = "composite"
+    samples: ClassVar[tuple[float, float]] = (-3, 3)
+
+    def type(self, *x: Type) -> Type:
+        axes_of(self.axes, x[0].ndim)
+        return x[0]
+
+    def reference(self, x: Array) -> Array:
+        moved = np.moveaxis(x, axes := axes_of(self.axes, x.ndim), range(len(axes)))
+        rows = moved.reshape(math.prod(moved.shape[:len(axes)]), *moved.shape[len(axes):])
+        y = np.stack([np.delete(rows, k, 0).prod(0) for k in range(len(rows))]) if len(rows) else rows
+        return np.moveaxis(y.astype(x.dtype).reshape(moved.shape), range(len(axes)), axes)
+
+    def expand(self, x: Value) -> Value:
+        """The product of all, without zeros, divided by each: where one is zero it alone has others, and where more
+        are, none has."""
+        whole, zero = Prod(self.axes), Equal()(x, 0)
+        zeros = whole.spread(Sum(self.axes)(cast(zero, x.dtype)), x)
         filled = Select()(zero, 1.0, x)
-        others = self.spread(self(filled), x) / filled
+        others = whole.spread(whole(filled), x) / filled
         return Select()(Equal()(zeros, cast(zero, x.dtype)), others, zeros_like(x))
+
+    def apart(self, x: Value) -> Value:
+        """What comes before times what comes behind, which has derivatives at zeros too."""
+        axes = axes_of(self.axes, x.ndim)
+        order = (*axes, *(k for k in range(x.ndim) if k not in axes))
+        moved = transpose(x, order)
+        rows = reshape(moved, (product(moved.shape[:len(axes)]), *moved.shape[len(axes):]))
+        before, behind = (run.before(run(rows)) for run in (CumProd(0), CumProd(0, reverse=True)))
+        return transpose(reshape(before * behind, moved.shape), [order.index(k) for k in range(x.ndim)])
+
+    def vjp(self, d: t.Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return tuple(d.gradients([self.apart(x[0])], [g], x, x))
+
+    def jvp(self, d: t.Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
+        return d.tangents([self.apart(x[0])], x, dx, x)[0]
+
+    def batch(self, d: t.Any, n: Dim, x: Sequence[Placed], y: Value) -> t.Any:
+        return Others(further(self.axes, x[0][0]))(x[0][0])
+
+    @classmethod
+    def examples(cls) -> tuple[t.Any, ...]:
+        return (cls((0, 2)), (Type(float32, (2, 3, 4)),)), (cls((-1,)), (np.array([2, 0, 3], np.float32),))
 
 
 class Truth(Reduction):
@@ -184,4 +244,4 @@ class ArgMin(Position):
     def expand(self, x: Value) -> Value: return self.first(Min((self.axis,)), x)
 
 
-ALL = (Max, Min, Prod, All, Any, ArgMax, ArgMin)
+ALL = (Max, Min, Prod, Others, All, Any, ArgMax, ArgMin)

@@ -34,7 +34,7 @@ from stele.backend.llvm.ordered.emit import emit_ordered
 from stele.backend.llvm.scalars import LLVMScalars
 from stele.backend.llvm.scatter import emit_scatter
 from stele.ir import stages
-from stele.ir.graph import Value
+from stele.ir.graph import Literal, Value
 from stele.ir.report import Report
 from stele.ir.sizes import Dim, size
 from stele.ir.types import product
@@ -158,13 +158,15 @@ class Emitter:
 
 
 def structure(kernel: Launched) -> tuple[str, ...]:
-    """The same for kernels that differ in nothing but which buffers they work on."""
-    number = {v: k for k, v in enumerate((*kernel.inputs, *kernel.body))}
+    """The same for kernels that differ in nothing but which buffers they work on. A number that is read stands in the
+    code, though it may be in a buffer too, for others."""
+    read = [v for v in kernel.inputs if not isinstance(v.op, Literal)]
+    number = {v: k for k, v in enumerate((*read, *kernel.body))}
     outside = {a: a.op for v in kernel.body for a in v.args if a not in number}
     def operands(v: Value) -> str: return " ".join(str(number.get(a, outside.get(a))) for a in v.args)
 
     corners = str(kernel.corners) if isinstance(kernel, kinds.Contraction) else ""
-    return (kernel.kind, corners, *(str(v.type) for v in kernel.inputs),
+    return (kernel.kind, corners, *(str(v.type) for v in read),
             *(f"{v.op!r} {operands(v)} : {v.type}" for v in kernel.body),
             " ".join(str(number[v]) for v in kernel.results))
 
