@@ -159,7 +159,7 @@ class Others(Op):
         moved = transpose(x, order)
         rows = reshape(moved, (product(moved.shape[:len(axes)]), *moved.shape[len(axes):]))
         before, behind = (run.before(run(rows)) for run in (CumProd(0), CumProd(0, reverse=True)))
-        return transpose(reshape(before * behind, moved.shape), [order.index(k) for k in range(x.ndim)])
+        return transpose(reshape(before * behind, moved.shape), tuple(order.index(k) for k in range(x.ndim)))
 
     def vjp(self, d: t.Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return tuple(d.gradients([self.apart(x[0])], [g], x, x))
