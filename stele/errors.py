@@ -40,6 +40,7 @@ class DTypeError(SteleError, TypeError):        """Element types do not fit the 
 class ArgumentError(SteleError, TypeError):     """An argument is not of the kind that the function takes."""
 class OptionError(SteleError, ValueError):      """An option is none of those there are."""
 class UnknownName(SteleError, AttributeError): """A name that does not exist here; the message says which one does."""
+class UnknownImport(SteleError, ImportError): """The same of a name that is imported, `from stele import name`."""
 class GraphError(SteleError, ValueError):       """A graph breaks one of its invariants."""
 class TraceError(SteleError, RuntimeError):     """A Python function did something that no graph can hold."""
 class DataError(SteleError, ValueError):        """Data from outside (a file, an array) is not what it should be."""

@@ -62,6 +62,31 @@ def top(k: int) -> float:
     return float(np.mean([label in row for label, row in zip(LABELS, np.argsort(-SCORES, axis=1)[:, :k])]))
 
 
+COUNTS = matrix(SCORES.argmax(1), LABELS, 4)
+CHANCES = float(COUNTS.sum(0) @ COUNTS.sum(1)) / 60 ** 2
+
+
+def correlated(found: Array, labels: Array) -> float:
+    """The correlation of indicators of classes, by its definition as a covariance."""
+    x, y = (np.eye(4)[a] - np.eye(4)[a].mean(0) for a in (found, labels))
+    return float((x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum()))
+
+
+def of_others(average: str | None) -> Any:
+    found = SCORES.argmax(1)
+    kept = [((found != k) & (k != LABELS)).sum() for k in range(4)]
+    all_ = [(k != LABELS).sum() for k in range(4)]
+    each = np.array(kept) / np.array(all_)
+    return each if average is None else each.mean() if average == "macro" else sum(kept) / sum(all_)
+
+
+def each_class(of: Callable[[Array, Array], float], average: str | None) -> Any:
+    """Each class against all others."""
+    each = np.array([of(SCORES[:, k], (k == LABELS).astype(int)) for k in range(4)])
+    weights = COUNTS.sum(1) if average == "weighted" else np.ones(4)
+    return each if average is None else float(each @ weights / weights.sum())
+
+
 # Of each metric: how it is made, what it is given, and what it is by its definition.
 CASES: dict[str, tuple[Callable[[], metrics.Metric], tuple[Array, ...], Any]] = {
     "accuracy":     (metrics.Accuracy, (SCORES, LABELS), float((SCORES.argmax(1) == LABELS).mean())),
@@ -90,9 +115,28 @@ CASES: dict[str, tuple[Callable[[], metrics.Metric], tuple[Array, ...], Any]] = 
     "distances":    (metrics.MeanAbsoluteError, (REAL, NEAR), abs(REAL - NEAR).mean()),
     "r2":           (metrics.R2, (REAL + NEAR / 4, REAL),
                      1 - ((NEAR / 4) ** 2).sum() / ((REAL - REAL.mean()) ** 2).sum()),
+    "of a function": (lambda: metrics.Mean(lambda x, y: x * y), (REAL, NEAR), (REAL * NEAR).mean()),
+    "roots":        (lambda: metrics.MeanSquaredError(squared=False), (REAL, NEAR), ((REAL - NEAR) ** 2).mean() ** 0.5),
+    "shares":       (metrics.MeanAbsolutePercentageError, (NEAR, REAL), abs((NEAR - REAL) / REAL).mean()),
+    "decibels":     (lambda: metrics.PeakSignalNoiseRatio(9.0), (REAL, NEAR),
+                     10 * np.log10(81 / ((REAL - NEAR) ** 2).mean())),
+    "correlation":  (metrics.PearsonCorrCoef, (REAL + NEAR, REAL), np.corrcoef(REAL + NEAR, REAL)[0, 1]),
+    "explained":    (metrics.ExplainedVariance, (REAL + NEAR / 4, REAL), 1 - (NEAR / 4).var() / REAL.var()),
+    "shares of each": (lambda: metrics.ConfusionMatrix(4, normalize="true"), (SCORES, LABELS),
+                       COUNTS / COUNTS.sum(1, keepdims=True)),
+    "shares of all": (lambda: metrics.ConfusionMatrix(4, normalize="all"), (SCORES, LABELS), COUNTS / 60),
+    "kappa":        (lambda: metrics.CohenKappa(4), (SCORES, LABELS),
+                     (np.trace(COUNTS) / 60 - CHANCES) / (1 - CHANCES)),
+    "matthews":     (lambda: metrics.MatthewsCorrCoef(4), (SCORES, LABELS), correlated(SCORES.argmax(1), LABELS)),
+    **{f"specificity {average}": (lambda average=average: metrics.Specificity(4, average), (SCORES, LABELS),
+                                  of_others(average)) for average in ("macro", "micro", None)},
+    **{f"auroc of {average}": (lambda average=average: metrics.AUROC(classes=4, average=average), (SCORES, LABELS),
+                               each_class(pairs, average)) for average in ("macro", "weighted", None)},
+    "precisions of 4": (lambda: metrics.AveragePrecision(classes=4), (SCORES, LABELS),
+                        each_class(average_precision, "macro")),
     "perplexity":   (lambda: metrics.Perplexity(axis=1), (SCORES, LABELS), perplexity(SCORES, LABELS)),
 }
-COMPILED = [name for name in CASES if name not in ("auroc", "precisions")]
+COMPILED = [name for name in CASES if not name.startswith(("auroc", "precisions")) or "bins" in name]
 CUTS = (0, 7, 8, 31, 60)
 
 
@@ -169,6 +213,10 @@ def test_wrong_arguments_teach() -> None:
         metrics.R2()(REAL[:, None], REAL)
     with pytest.raises(TraceError, match="bins=1000"):
         st.compile(lambda x, y: metrics.AUROC()(x, y))(st.tensor(CHANCE), st.tensor(ONES))
+    with pytest.raises(ShapeError, match=r"one shape, got \(60, 4\) and \(60,\).*AUROC\(classes=4\)"):
+        metrics.AUROC()(SCORES, LABELS)
+    with pytest.raises(ShapeError, match=r"AUROC of 3 classes takes scores \(N, 3, ...\)"):
+        metrics.AUROC(classes=3)(SCORES, LABELS)
     with pytest.raises(DTypeError, match="floats as scores"):
         metrics.AUROC()(ONES, ONES)
     with pytest.raises(DataError):

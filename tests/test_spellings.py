@@ -13,7 +13,7 @@ import stele as st
 from stele import data, metrics, nn, optim, train
 from stele.arrays import spellings
 from stele.errors import ArgumentError, OptionError, UnknownName
-from stele.interop import names
+from stele.interop import arguments, names
 
 X = st.tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3))
 
@@ -101,16 +101,21 @@ def test_methods_of_functions_stand_in_programs() -> None:
 
 
 SET, MODULE = data.ArrayDataset(np.arange(6.0), np.arange(6)), nn.Linear(3, 2)
+OPTIMIZER = optim.SGD([X.clone().requires_grad_()], 0.1)
+TRAINER, SCHEDULE = train.Trainer(MODULE, loss="mse"), optim.ReduceLROnPlateau(OPTIMIZER)
+FOLDER = data.ImageFolder.__new__(data.ImageFolder)
+vars(FOLDER).update(dict.fromkeys(("classes", "labels", "paths", "folder")))
 TABLES = [(st, spellings.FUNCTIONS), (st, names.FRAMEWORKS), (st.linalg, spellings.LINALG), (X, spellings.METHODS),
-          (nn, names.LAYERS),
+          (nn, names.LAYERS), (FOLDER, names.FOLDERS),
           (nn.functional, names.FUNCTIONAL), (nn.init, names.INIT), (nn.utils, names.UTILS), (optim, names.OPTIMIZERS),
           (data, names.DATA), (data.transforms, names.TRANSFORMS), (SET, names.SETS),
           (data.IterableDataset(), names.STREAMS), (data.Loader(SET), names.LOADERS),
           (train, names.TRAINING), (metrics, names.METRICS),
           (metrics.Accuracy(), names.MEASURES), (MODULE, names.MODULES),
-          (optim.SGD([X.clone().requires_grad_()], 0.1), names.OPTIMIZER)]
-ROOMS = {"st": st, "nn": nn, "optim": optim, "data": data, "train": train, "metrics": metrics, "x": X, "dataset": SET,
-         "model": MODULE}
+          (OPTIMIZER, names.OPTIMIZER), (st.io, names.IO), (TRAINER, names.TRAINERS),
+          (TRAINER.history, names.HISTORIES), (SCHEDULE, names.SCHEDULERS)]
+ROOMS = {"st": st, "nn": nn, "optim": optim, "data": data, "train": train, "metrics": metrics, "x": X,
+         "dataset": FOLDER, "model": MODULE, "trainer": TRAINER, "history": TRAINER.history, "schedule": SCHEDULE}
 
 
 def named(hint: str) -> list[tuple[str, str]]:
@@ -153,14 +158,47 @@ def test_arguments_of_others_are_taken_where_they_mean_the_same() -> None:
     (lambda: nn.MSELoss(size_average=True), "Write reduction='mean', 'sum' or 'none'"),
     (lambda: nn.init.normal_(X, generator=1), r"st.manual_seed\(0\) says"),
     (lambda: MODULE.state_dict(keep_vars=True), "a state holds the tensors themselves"),
-    (lambda: nn.Linear(3, 2, quite_different=1), "It takes in_features, out_features, bias")])
+    (lambda: nn.Linear(3, 2, quite_different=1), "It takes in_features, out_features, bias"),
+    (lambda: data.transforms.RandomResizedCrop(8, antialias=True), "that become smaller are antialiased"),
+    (lambda: data.transforms.RandomRotation(9, expand=True), "images keep their sizes"),
+    (lambda: st.io.imsave("a.png", X.numpy(), format="png"), "the suffix of the path"),
+    (lambda: optim.SGD(learning_rate=0.1), "SGD cannot be called so: missing a required argument: 'parameters'"),
+    (lambda: metrics.Recall(), "Recall cannot be called so: .*'classes'. It takes classes, average"),
+    (lambda: metrics.Accuracy(num_classes=3), "scores have their classes along an axis"),
+    (lambda: train.EarlyStopping("val_loss"), "patience of EarlyStopping must be a whole number"),
+    (lambda: train.EarlyStopping("val_loss", patience=2), "multiple values for argument 'patience'"),
+    (lambda: TRAINER.fit(ckpt_path="last"), r"train.Checkpoint\(folder, resume=True\)"),
+    (lambda: TRAINER.log("loss", 1.0), r"trainer.log\({name: number}\)"),
+    (lambda: train.Trainer(MODULE, max_steps=9), "trainer.should_stop"),
+    (lambda: train.Trainer(MODULE, callbacks=[train.EarlyStopping]), "EarlyStopping\\(\\), with its brackets"),
+    (lambda: type("Mine", (train.Callback,), {"on_train_epoch_end": print}), r"on_epoch_end\(self, trainer, row\)"),
+    (lambda: type("Mine", (train.Callback,), {"on_epochs_end": print}), "Write on_epoch_end"),
+    (lambda: type("Lit", (train.Trainer,), {"training_step": lambda self, batch, k: 0})(MODULE),
+     r"def training_step\(self, batch\)"),
+    (lambda: optim.clip_grad_norm([X], max_norm=1.0, norm_type=1), "the Euclidean norm")])
 def test_arguments_of_others_are_answered(call: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         call()
 
 
+@pytest.mark.parametrize("line, message", [
+    ("from stele.data import DataLoader", "stele.data has no 'DataLoader'. Write data.Loader"),
+    ("from stele.data.transforms import v2", "Write data.transforms"), ("from stele import jit", "Write st.compile"),
+    ("from stele.nn import Linaer", "Did you mean 'Linear'?"),
+    ("from stele.metrics import F1Score as F1", "Write metrics.F1")])
+def test_imports_of_names_that_do_not_exist_are_answered(line: str, message: str) -> None:
+    with pytest.raises(ImportError, match=re.escape(message)):
+        exec(line)
+
+
+def test_modules_are_imported_as_they_were_and_nobody_is_told_more_than_there_is() -> None:
+    code = "from stele.data import chance; from stele import metrics; print(hasattr(metrics, 'ROC'), chance.ORDER)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False 0\n"
+
+
 def test_what_is_said_instead_of_arguments_names_what_there_is() -> None:
-    for table in names.INSTEAD.values():
+    for table in arguments.INSTEAD.values():
         for name, hint in table.items():
             assert all(hasattr(ROOMS[room], own) for room, own in named(hint)), f"{name}: {hint}"
 

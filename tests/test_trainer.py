@@ -14,7 +14,7 @@ import pytest
 
 import stele as st
 from stele import data, metrics, nn, optim, train
-from stele.errors import ArgumentError, DataError, NotANumber, OptionError, SteleError, TraceError
+from stele.errors import ArgumentError, DataError, NotANumber, OptionError, SteleError, TraceError, UnknownName
 from stele.stop import Stopped
 from stele.train.checkpoint import Checkpoint
 
@@ -430,3 +430,17 @@ def test_tables_move_by_the_row(name: str) -> None:
     np.testing.assert_allclose(model[0].weight.numpy(), same[0].weight.numpy(), rtol=1e-6, atol=1e-6)
     assert model[0].weight.grad is None and same[0].weight.grad is not None
     assert max(p.memory({"batch": 8}).arena.bytes for p in trainer.learn.programs) < 64 << 10
+
+
+def test_one_callback_is_no_list_and_metrics_are_functions_too() -> None:
+    def near(predictions: Any, target: Any) -> Any:
+        return (predictions - target).abs() < 10
+
+    x = np.ones((8, 1), np.float32)
+    stop = train.EarlyStopping(patience=0, least=1e9)
+    history = train.fit(nn.Linear(1, 1), data.Loader((x, x), 8), loss="mse", metrics=["mae", near], epochs=9,
+                        callbacks=stop)
+    assert len(history.epochs) == 2 and history["train_near"] == [1.0, 1.0] and "train_mean_absolute_error" in \
+        history.epochs[0]
+    with pytest.raises(UnknownName, match="It has epoch, train_loss"):
+        history["loss"]

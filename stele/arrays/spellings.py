@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping
+from importlib.util import find_spec
 from types import MethodType
 from typing import Any, NoReturn
 
-from stele.errors import UnknownName, nearest
+from stele.errors import UnknownImport, UnknownName, nearest
 
 # An argument by a name of PyTorch's or NumPy's, and what it is called here; of several names the function has one.
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
@@ -183,14 +184,23 @@ def argument(name: str, known: Collection[str], given: Collection[str] = ()) -> 
     return next((own for own in ARGUMENTS.get(name, ()) if own in known and own not in given), None)
 
 
-def unknown(room: str, name: str, known: Collection[str], elsewhere: Mapping[str, str]) -> UnknownName:
+def unknown(room: str, name: str, known: Collection[str], elsewhere: Mapping[str, str]) -> UnknownName | UnknownImport:
     """The error for a name that a room does not have: what to write, or the nearest name there is.
 
     >>> print(unknown("stele", "jit", ["compile"], FUNCTIONS))
     stele has no 'jit'. Write st.compile.
     """
+    kind = UnknownImport if sys._getframe(2).f_code.co_name == IMPORTING and is_none(room, name) else UnknownName
     if name in elsewhere:
-        return UnknownName(f"{room} has no {name!r}", hint=f"Write {elsewhere[name]}.")
+        return kind(f"{room} has no {name!r}", hint=f"Write {elsewhere[name]}.")
     lower = {own.lower(): own for own in known}
     near = nearest(name.lower(), lower, 0.7)
-    return UnknownName(f"{room} has no {name!r}", hint=f"Did you mean {lower[near]!r}?" if near else None)
+    return kind(f"{room} has no {name!r}", hint=f"Did you mean {lower[near]!r}?" if near else None)
+
+
+IMPORTING = "_handle_fromlist"      # what of Python's asks for the names of `from room import name`
+
+
+def is_none(room: str, name: str) -> bool:
+    """Whether a room is a package without a module of that name, which would be imported next."""
+    return room in sys.modules and find_spec(f"{room}.{name}") is None

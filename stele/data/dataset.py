@@ -12,7 +12,7 @@ from stele.errors import DataError, IndexOutOfRange, kind
 from stele.interop.keywords import answering, speaks
 from stele.interop.names import SETS, STREAMS
 from stele.ir.door import public
-from stele.ops.arguments import function, whole
+from stele.ops.arguments import function, is_series, whole
 
 
 class Dataset:
@@ -74,9 +74,9 @@ class Dataset:
         return Subset(self, np.arange(min(count, len(self))))
 
     @public
-    def split(self, *parts: float, seed: int | None = 0) -> tuple[Dataset, ...]:
-        """Parts that share no sample, drawn by `seed` (None: in order): fractions, (0.8, 0.2), or counts."""
-        n = len(self)
+    def split(self, *parts: Any, seed: int | None = 0) -> tuple[Dataset, ...]:
+        """Parts that share no sample, drawn by `seed` (None: in order): split(0.8, 0.2), or counts, or a list."""
+        n, parts = len(self), tuple(parts[0]) if len(parts) == 1 and is_series(parts[0]) else parts
         order = np.arange(n) if seed is None else permutation(n, whole(seed, "seed"), 0)
         ends = np.cumsum([0, *_counts(n, parts)])
         return tuple(Subset(self, order[a:b]) for a, b in pairwise(ends))

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from stele.data.images import decoded
 from stele.data.pixels import pixels
 from stele.errors import DataError, kind
 from stele.files import located
-from stele.ir.door import public
+from stele.interop.keywords import answering, speaks
+from stele.interop.names import FOLDERS
 
 IMAGES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif")
 TEXTS = (".txt",)
@@ -26,6 +27,9 @@ class Folder(Dataset):
     """Files in folders named after their classes, read when asked for; deeper folders are of the class."""
 
     suffixes: tuple[str, ...] = ()
+
+    if not TYPE_CHECKING:
+        __getattr__ = answering("a folder of classes", FOLDERS)
 
     def __init__(self, folder: str | Path, transform: Callable[..., Any] | None) -> None:
         root = located(folder)
@@ -88,7 +92,7 @@ class ImageFolder(Folder):
 
     suffixes = IMAGES
 
-    @public
+    @speaks
     def __init__(self, folder: str | Path, transform: Callable[..., Any] | None = None) -> None:
         super().__init__(folder, transform)
 
@@ -115,7 +119,7 @@ class TextFolder(Folder):
 
     suffixes = TEXTS
 
-    @public
+    @speaks
     def __init__(self, folder: str | Path, transform: Callable[..., Any] | None = None) -> None:
         super().__init__(folder, transform)
 

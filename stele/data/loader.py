@@ -57,7 +57,7 @@ class Loader:
         __getattr__ = answering("a loader", LOADERS)
 
     @speaks
-    def __init__(self, data: Any, batch_size: int = 64, *, shuffle: bool = False, seed: int = 0,
+    def __init__(self, data: Any, batch_size: int = 64, shuffle: bool = False, *, seed: int = 0,
                  drop_last: bool = False, sampler: Any = None, batch_sampler: Any = None,
                  collate: Callable[[list[Any]], Any] | None = None, transform: Callable[..., Any] | None = None,
                  batch_transform: Callable[..., Any] | None = None, num_workers: int = 1, processes: bool = False,

@@ -1,6 +1,7 @@
 """Which samples an epoch has, in which order: functions of (seed, epoch) alone, the same on every NumPy."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ POOL = 64       # batches that are sorted by length together
 class Sampler:
     """What a Loader takes as `sampler`: called with (seed, epoch) it gives the numbers of samples, in order.
 
-    A class of yours says `__call__` and `__len__`; a plain function does as well. Raises DataError where a class leaves
-    one out.
+    A class of yours says `__call__` and `__len__`, or `__iter__` and `__len__` as in PyTorch; a plain function does as
+    well. A sampler that is iterated gives epoch 0 of seed 0. Raises DataError where a class leaves one out.
 
     >>> class Backwards(data.Sampler):
     ...     def __len__(self): return 4
@@ -27,7 +28,12 @@ class Sampler:
     """
 
     def __call__(self, seed: int, epoch: int) -> Any:
-        raise DataError(f"{type(self).__name__} needs a method __call__(self, seed, epoch), which gives an order.")
+        if type(self).__iter__ is Sampler.__iter__:
+            raise DataError(f"{type(self).__name__} needs a method __call__(self, seed, epoch), which gives an order.")
+        return np.array([*self], np.int64)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self(0, 0))
 
     def __len__(self) -> int:
         raise DataError(f"{type(self).__name__} needs a method __len__, which says how many samples an epoch has.")
@@ -151,7 +157,17 @@ class BalancedSampler(Sampler):
         return found[permutation(self.count, seed, epoch)]
 
 
-class BatchSampler:
+class Batches:
+    """The base of what gives batches: called with (seed, epoch) it gives lists of the numbers of samples."""
+
+    def __call__(self, seed: int, epoch: int) -> list[np.ndarray]:
+        raise NotImplementedError(f"{type(self).__name__} has no __call__(self, seed, epoch)")
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self(0, 0))
+
+
+class BatchSampler(Batches):
     """Batches of what `sampler` gives, `batch_size` each; the last is smaller, or left out with `drop_last`.
 
     What a Loader takes as `batch_sampler`: called with (seed, epoch) it gives lists of the numbers of samples. Raises
@@ -172,7 +188,7 @@ class BatchSampler:
         return cut(np.asarray(self.sampler(seed, epoch)), self.batch_size, self.drop_last)
 
 
-class BucketBatchSampler:
+class BucketBatchSampler(Batches):
     """Batches of samples of about the same length, so that little is padded: `lengths` (N,) say how long each is.
 
     The samples are shuffled (not so with `shuffle=False`), `pool` batches of `batch_size` at a time sorted by length

@@ -1,14 +1,15 @@
 """Functions that understand arguments by the names of other frameworks, and objects that answer for their methods."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from typing import Any
 
 from stele.arrays.spellings import unknown
 from stele.errors import ArgumentError, nearest
-from stele.interop.names import INSTEAD, SAME, Table
+from stele.interop.arguments import INSTEAD, SAME
+from stele.interop.names import Table
 from stele.ir.door import P, R, leaving
 
 
@@ -22,24 +23,45 @@ def speaks(f: Callable[P, R]) -> Callable[P, R]:
     Traceback (most recent call last):
     stele.errors.ArgumentError: Loader takes no 'pin_memory'... Leave it out: batches are NumPy arrays that ...
     """
-    taken = signature(f).parameters
+    form = signature(f)
+    taken = form.parameters
     takes_all = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in taken.values())
 
     @wraps(f)
     def called(*args: P.args, **given: P.kwargs) -> R:
+        call: Any = f
+        named: dict[str, Any] = given
         try:
-            call: Any = f
             if takes_all or given.keys() <= taken.keys():
                 return call(*args, **given)
-            owner = type(args[0]).__name__ if f.__name__ == "__init__" else f.__name__
-            named = {own(owner, f.__module__, name, [*taken], [*given, *[*taken][:len(args)]]): x
+            named = {own(owner(f, args), f.__module__, name, [*taken], [*given, *[*taken][:len(args)]]): x
                      for name, x in given.items()}
             return call(*args, **named)
+        except TypeError as error:
+            if type(error) is TypeError and (said := unfit(form, args, named)):
+                raise ArgumentError(f"{owner(f, args)} cannot be called so: {said}",
+                                    hint=f"It takes {', '.join(name for name in taken if name != 'self')}.") from None
+            leaving(error)
+            raise
         except Exception as error:
             leaving(error)
             raise
 
     return called
+
+
+def owner(f: Callable[..., Any], args: tuple[Any, ...]) -> str:
+    """What a function is called in a message: a constructor by its class."""
+    return type(args[0]).__name__ if f.__name__ == "__init__" else f.__name__
+
+
+def unfit(form: Signature, args: tuple[Any, ...], given: Mapping[str, Any]) -> str:
+    """Why a function of this form cannot be called with these arguments; nothing where it can."""
+    try:
+        form.bind(*args, **given)
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 def own(owner: str, module: str, name: str, taken: list[str], given: list[str]) -> str:

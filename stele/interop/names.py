@@ -1,112 +1,14 @@
-"""What other frameworks call things: names that are answered with what to write, and arguments under other names."""
+"""What other frameworks call things: names that are answered with what to write."""
 
 from collections.abc import Mapping
 
 Table = Mapping[str, str]
-
-# An argument of PyTorch's, Keras's or Lightning's, and what the same is called here.
-SAME: Table = {
-    "collate_fn":       "collate",      "prefetch_factor":   "prefetch",    "dataset":      "data",
-    "workers":          "num_workers",  "num_parallel_calls": "num_workers", "drop_remainder": "drop_last",
-    "params":           "parameters",   "learning_rate":     "lr",          "epsilon":      "eps",
-    "num_classes":      "classes",      "rate":              "p",
-    "criterion":        "loss",         "loss_fn":           "loss",        "max_epochs":   "epochs",
-    "num_epochs":       "epochs",       "num_train_epochs":  "epochs",      "optim":        "optimizer",
-    "validation_data":  "validation",   "val_data":          "validation",  "val_loader":   "validation",
-    "val_dataloaders":  "validation",   "eval_dataset":      "validation",  "scheduler":    "schedule",
-    "lr_scheduler":     "schedule",     "train_loader":      "data",        "train_dataloaders": "data",
-    "train_dataset":    "data",         "accumulate_grad_batches": "accumulate",
-    "gradient_accumulation_steps": "accumulate",               "gradient_clip_val": "clip",
-    "max_grad_norm":    "clip",         "restore_best_weights": "restore",  "min_delta":    "least",
-    "state_dict":       "state",        "param_group":       "group",       "data_source":  "data",
-    "min_value":        "min_val",      "max_value":         "max_val",     "alpha":        "negative_slope",
-    "tensor_name":      "name",
-}
 
 FRAMEWORKS: Table = {   # of the package itself
     "inference_mode": "st.no_grad()", "autograd": "st.grad(f), or loss.backward()", "func": "st.grad(f)",
     **dict.fromkeys(("autocast", "amp"), "st.compile(step, precision='bf16')"),
     **dict.fromkeys(("keras", "layers", "models"), "st.nn"), "losses": "st.nn, such as st.nn.CrossEntropyLoss()",
     "utils": "st.data.Loader, or st.checkpoint", "optimizers": "st.optim", "callbacks": "st.train",
-}
-
-ONE_PROGRAM = "Leave it out: a compiled step updates all parameters in one program."
-ON_CPU = "Leave it out: layers are made on the CPU in float32; write layer.to(device, dtype)."
-
-# By room, an argument that means nothing here or something else, and what to do instead.
-INSTEAD: Mapping[str, Table] = {
-    "data": {
-        "pin_memory": "Leave it out: batches are NumPy arrays that tensors share, and nothing is copied to a device.",
-        "pin_memory_device": "Leave it out: nothing is copied to a device.",
-        "persistent_workers": "Leave it out: workers are threads, which cost nothing to begin anew.",
-        "worker_init_fn": "Leave it out: transform(sample, rng) is given random numbers of its sample.",
-        "generator": "Write data.Loader(..., seed=0): the order of epoch k is a function of (seed, k).",
-        "timeout": "Leave it out: a worker that ends raises its error where the batch would be.",
-        "multiprocessing_context": "Write processes=True for processes; by default workers are threads.",
-        "in_order": "Leave it out: batches come in one order for any number of workers.",
-        "batch": "Write batch_size=64.", "num_parallel_calls": "Write data.Loader(dataset, num_workers=2).",
-        "reshuffle_each_iteration": "Leave it out: with shuffle=True every epoch has an order of its own.",
-        "buffer_size": "Write shuffle=True, which draws from all samples.",
-        "deterministic": "Leave it out: batches are the same for any number of workers.",
-    },
-    "optim": {
-        **dict.fromkeys(("beta_1", "beta_2", "b1", "b2"), "Write betas=(0.9, 0.999)."),
-        **dict.fromkeys(("fused", "foreach", "capturable", "differentiable"), ONE_PROGRAM),
-        **dict.fromkeys(("clipnorm", "global_clipnorm"), "Write optim.clip_grad_norm(parameters, 1.0) before step()."),
-        "clipvalue": "Write optim.clip_grad_value(parameters, 1.0) before step().",
-        "decay": "Write optim.ExponentialLR(optimizer, gamma), or another schedule.",
-        "last_epoch": "Leave it out: schedule.load_state_dict(state) goes on where a schedule was.",
-        "verbose": "Leave it out, and print optimizer.lr.",
-        **dict.fromkeys(("scale_fn", "scale_mode"),
-        "Write a class of yours of optim.Schedule, with rate(first, step)."),
-        "decoupled_weight_decay": "Write optim.AdamW.",
-        "optimizer": "Leave it out: the schedules say whose rates they set.",
-        "rho": "Write alpha= of RMSprop, rho= of Adadelta.",
-    },
-    "metrics": {
-        "task": "Leave it out: classes stand along an axis; one number for each sample is yes or no.",
-        "name": "Leave it out: train.fit(metrics={'name': metric}) names it.",
-        "dtype": "Leave it out: counts are exact, and means are float32.",
-        "dist_sync_on_step": "Leave it out: one process counts.",
-        "k": "Write top_k=1.",
-    },
-    "train": {
-        "batch_size": "Write data.Loader((x, y), batch_size=64).",
-        "shuffle": "Write data.Loader((x, y), shuffle=True).",
-        "verbose": "Write callbacks=[train.Progress()], which shows a bar.",
-        "validation_split": "Write validation=data.Loader(others), of some, others = dataset.split(0.9, 0.1).",
-        "steps_per_epoch": "Leave it out: an epoch is all batches; a set has take(n).",
-        "initial_epoch": "Write callbacks=[train.Checkpoint(folder, resume=True)], which goes on where a run was.",
-        "resume_from_checkpoint": "Write callbacks=[train.Checkpoint(folder, resume=True)].",
-        "class_weight": "Write loss=nn.CrossEntropyLoss(weight).",
-        "logger": "Write callbacks=[train.JSONLines(path)], or another logger.",
-        **dict.fromkeys(("accelerator", "devices", "device", "strategy"), "Leave it out: a step runs on all cores."),
-        **dict.fromkeys(("fp16", "bf16", "amp"), "Write precision='bf16'."),
-        "x": "Write train.fit(model, data.Loader((x, y), 64), ...).",
-        "y": "Write train.fit(model, data.Loader((x, y), 64), ...).",
-        "filepath": "Write train.Checkpoint(folder).",
-        "save_best_only": "Write best=True.",
-    },
-    "nn": {
-        "device": ON_CPU, "dtype": ON_CPU,
-        **dict.fromkeys(("size_average", "reduce"), "Write reduction='mean', 'sum' or 'none'."),
-        "_weight": "Write nn.Embedding.from_pretrained(table, freeze=False).",
-        "_freeze": "Write layer.requires_grad_(False).",
-        "generator": "Leave it out: st.manual_seed(0) says which numbers are drawn.",
-        "remove_duplicate": "Leave it out: what is held twice comes once, under its first name.",
-        "keep_vars": "Leave it out: a state holds the tensors themselves.",
-        "destination": "Write {**other, **model.state_dict(prefix='a.')}.",
-        "always_call": "Leave it out: a forward that fails raises its error.",
-        "options": "Leave it out: rows are taken some at a time, as memory allows.",
-        "filters": "Write nn.Conv2d(in_channels, out_channels, kernel_size).",
-        "strides": "Write stride=.", "units": "Write nn.Linear(in_features, out_features).",
-        "activation": "Write the activation as a layer behind it: nn.Sequential(..., nn.ReLU()).",
-        "kernel_initializer": "Write layer.weight.assign(nn.init.he_normal(layer.weight.shape)).",
-        "input_shape": "Write the number of channels first, or a lazy layer such as nn.LazyLinear.",
-        "use_bias": "Write bias=False.", "dilation_rate": "Write dilation=.",
-        "input_dim": "Write nn.Embedding(num_embeddings, embedding_dim).",
-        "output_dim": "Write nn.Embedding(num_embeddings, embedding_dim).",
-    },
 }
 
 SPLIT = "some, others = dataset.split(0.9, 0.1)"
@@ -142,6 +44,11 @@ STREAMS: Table = {  # of streams
     name: text for name, text in SETS.items() if "subset" not in text and "split" not in text and "+" not in text
     and name != "shuffle"
 } | {"skip": "itertools.islice(stream, n, None)", "select": "stream.filter(f)"}
+FOLDERS: Table = SETS | {   # of folders of files
+    "class_to_idx": "{name: k for k, name in enumerate(dataset.classes)}", "targets": "dataset.labels",
+    **dict.fromkeys(("samples", "imgs"), "zip(dataset.paths, dataset.labels)"), "root": "dataset.folder",
+    "loader": "dataset.read(path)", "file_paths": "dataset.paths", "class_names": "dataset.classes",
+}
 LOADERS: Table = {   # of loaders
     "dataset": "loader.data", "worker_init_fn": "transform(sample, rng)", "set_epoch": "loader.batches(epoch)",
     "take": "data.Loader(dataset.take(n))", "as_numpy_iterator": "for batch in loader: batches are NumPy arrays",
@@ -155,6 +62,33 @@ TRANSFORMS: Table = {
     "RandomZoom": "data.transforms.RandomResizedCrop(size)", "RandomTranslation": "data.transforms.RandomAffine()",
     "HorizontalFlip": "data.transforms.RandomHorizontalFlip(p)",
     "VerticalFlip": "data.transforms.RandomVerticalFlip(p)", "Lambda": "a function in Compose([...])",
+    "InterpolationMode": "'nearest', 'bilinear' or 'bicubic'", "RandomContrast": "data.transforms.ColorJitter(0, 0.2)",
+    "RandomBrightness": "data.transforms.ColorJitter(0.2)",
+    "RandomPhotometricDistort": "data.transforms.ColorJitter(0.4)",
+    **dict.fromkeys(("AutoAugment", "AutoAugmentPolicy", "TrivialAugmentWide", "AugMix"),
+                    "data.transforms.RandAugment()"),
+    **dict.fromkeys(("RandomPerspective", "ElasticTransform"), "data.transforms.RandomAffine(10, shear=10)"),
+    **dict.fromkeys(("FiveCrop", "TenCrop"), "a function that gives np.stack of the parts x[:, :h, :w] and so on"),
+    "RandomOrder": "data.transforms.RandomChoice of several Compose([...])", "OneHot": "st.one_hot(labels, classes)",
+    "LinearTransformation": "a function in Compose([...]): (x.reshape(-1) - mean) @ matrix",
+    "JPEG": "a function in Compose([...]), by Pillow",
+    "RandomZoomOut": "data.transforms.RandomAffine(0, scale=(0.5, 1))",
+    **dict.fromkeys(("ScaleJitter", "RandomShortestSize"), "data.transforms.RandomResizedCrop(size)"),
+    **dict.fromkeys(("GriffinLim", "InverseMelScale", "InverseSpectrogram"),
+                    "st.fft.irfft of a spectrum that is complex"),
+    "MelScale": "data.transforms.MelSpectrogram(rate)", "Resizing": "data.transforms.Resize(size)",
+    "RandomTranslate": "data.transforms.RandomAffine(0, translate=(0.1, 0.1))",
+}
+IO: Table = {
+    **dict.fromkeys(("imwrite", "write_png", "write_jpeg", "save_image"), "st.io.imsave(path, x)"),
+    **dict.fromkeys(("read_image", "decode_image", "decode_jpeg", "decode_png", "open"), "st.io.imread(path)"),
+    "ImageReadMode": "mode='RGB', 'L' or 'RGBA' of st.io.imread", "load": "st.load(path), or st.io.read_audio(path)",
+    "save": "st.save(state, path), or st.io.write_audio(path, x, rate)",
+    "make_grid": "st.concatenate([st.concatenate([*row], axis=-1) for row in rows], axis=-2)",
+    **dict.fromkeys(("write_wav", "wavwrite"), "st.io.write_audio(path, x, rate)"),
+    **dict.fromkeys(("read_wav", "load_wav", "decode_audio"), "st.io.read_audio(path)"),
+    "write_video": "frames as pictures, st.io.imsave(path, x)", "VideoReader": "st.io.read_video(path)",
+    "read_csv": "data.table(path)",
 }
 TRAINING: Table = {
     "ModelCheckpoint": "train.Checkpoint(folder)", "CSVLogger": "train.JSONLines(path)",
@@ -166,7 +100,43 @@ TRAINING: Table = {
     "BackupAndRestore": "train.Checkpoint(folder, resume=True)", "LambdaCallback": "a class of yours of train.Callback",
     "GradientAccumulationScheduler": "accumulate= of train.fit", "LearningRateMonitor": "train.JSONLines(path)",
     "RichProgressBar": "train.Progress()", "TQDMProgressBar": "train.Progress()", "TrainingArguments": "train.fit",
-    "EarlyStoppingCallback": "train.EarlyStopping(patience)",
+    "EarlyStoppingCallback": "train.EarlyStopping(patience)", "seed_everything": "st.manual_seed(seed)",
+    "Timer": "a class of yours of train.Callback, which sets trainer.should_stop",
+    **dict.fromkeys(("ModelSummary", "RichModelSummary"), "nn.summary(model, (1, 3, 32, 32))"),
+    "RemoteMonitor": "train.JSONLines(path)", "SWA": "train.EMA()", "NeptuneLogger": "a class of yours of train.Logger",
+    "CometLogger": "a class of yours of train.Logger", "Engine": "train.Trainer", "LightningDataModule": "data.Loader",
+}
+TRAINERS: Table = {     # of trainers
+    **dict.fromkeys(("validate", "test"), "trainer.evaluate(data)"), "global_step": "trainer.steps",
+    "predict": "model.eval(), and model(x) under st.no_grad()", "current_epoch": "trainer.epoch",
+    **dict.fromkeys(("callback_metrics", "logged_metrics"), "trainer.history"), "train": "trainer.fit()",
+    "save_checkpoint": "st.save(trainer.state_dict(), path)", "train_dataloader": "trainer.data",
+    "val_dataloaders": "trainer.validation", "optimizers": "trainer.optimizer", "lr_schedulers": "trainer.schedule",
+    "max_epochs": "trainer.epochs", "log_dict": "trainer.log({name: number})", "logger": "trainer.log({name: number})",
+    "manual_backward": "loss.backward() in a learning of yours", "configure_optimizers": "optimizer= of train.Trainer",
+}
+HISTORIES: Table = {    # of histories
+    "history": "history['val_loss']", "params": "history.meta", "epoch": "history['epoch']",
+}
+SCHEDULERS: Table = {   # of schedules
+    "last_epoch": "schedule.count", "get_lr": "schedule.get_last_lr()", "_last_lr": "schedule.get_last_lr()",
+    "base_lrs": "schedule.bases", "print_lr": "print(schedule.get_last_lr())", "num_bad_epochs": "schedule.bad",
+}
+MOMENTS: Table = {      # of callbacks: what Keras and Lightning call them
+    **dict.fromkeys(("on_train_epoch_end", "on_validation_epoch_end", "on_test_end"),
+                    "on_epoch_end(self, trainer, row)"),
+    **dict.fromkeys(("on_train_epoch_start", "on_epoch_start"), "on_epoch_begin(self, trainer)"),
+    **dict.fromkeys(("on_train_batch_end", "on_predict_batch_end", "on_optimizer_step"), "on_batch_end(self, trainer)"),
+    **dict.fromkeys(("on_train_batch_begin", "on_train_batch_start", "on_batch_begin", "on_batch_start"),
+                    "on_batch_end(self, trainer), of the batch before"),
+    **dict.fromkeys(("on_fit_start", "on_train_start"), "on_train_begin(self, trainer)"),
+    "on_fit_end": "on_train_end(self, trainer, error)", "on_exception": "on_train_end(self, trainer, error)",
+    **dict.fromkeys(("on_validation_start", "on_test_begin", "on_validation_epoch_start"),
+                    "on_validation_begin(self, trainer)"),
+    **dict.fromkeys(("on_validation_batch_start", "on_test_batch_begin", "on_validation_batch_end",
+                     "on_test_batch_end"),
+                    "on_validation_batch(self, trainer)"),
+    "on_save_checkpoint": "state_dict(self)", "on_load_checkpoint": "load_state_dict(self, state)",
 }
 LOSSES: Table = {    # by name, of `train.fit`
     **dict.fromkeys(("sparse_categorical_crossentropy", "categorical_crossentropy"),
@@ -182,11 +152,25 @@ METRICS: Table = {
     **dict.fromkeys(("R2Score", "r2_score"), "metrics.R2()"),
     **dict.fromkeys(("TopKCategoricalAccuracy", "SparseTopKCategoricalAccuracy"), "metrics.Accuracy(top_k=5)"),
     "MeanMetric": "metrics.Mean()", "confusion_matrix": "metrics.ConfusionMatrix(classes)",
-    "RootMeanSquaredError": "metrics.MeanSquaredError(), and its root", "MetricCollection": "a dict of metrics",
+    "RootMeanSquaredError": "metrics.MeanSquaredError(squared=False)", "MetricCollection": "a dict of metrics",
+    **dict.fromkeys(("HammingDistance", "HammingLoss"), "metrics.Accuracy(): it is 1 minus that"),
+    **dict.fromkeys(("Dice", "DiceScore", "FBetaScore"), "metrics.F1(classes)"), "BinaryIoU": "metrics.IoU(2)",
+    **dict.fromkeys(("ROC", "PrecisionRecallCurve"), "metrics.AUROC(), whose curve(0) counts both at each score"),
+    **dict.fromkeys(("SumMetric", "MaxMetric", "MinMetric", "CatMetric", "RunningMean", "SpearmanCorrCoef",
+                     "StructuralSimilarityIndexMeasure", "BLEUScore", "ROUGEScore", "CalibrationError"),
+                    "a class of yours of metrics.Metric: reset, update, compute"),
+    **dict.fromkeys(("WordErrorRate", "CharErrorRate"), "metrics.Mean(f) of your function of two texts"),
+    **dict.fromkeys(("CosineSimilarity", "KLDivergence", "MeanSquaredLogError", "HingeLoss", "LogCoshError"),
+                    "metrics.Mean(f), such as metrics.Mean(nn.functional.cosine_similarity)"),
+    "functional": "a metric: m = metrics.Accuracy(); m(x, y); m.compute()",
+    "SpecificityAtSensitivity": "metrics.AUROC()",
+    **dict.fromkeys(("BinaryF1Score", "BinaryPrecision", "BinaryRecall"), "metrics.F1(2), Precision(2) or Recall(2)"),
+    "ExactMatch": "metrics.Accuracy()", "mean_squared_error": "metrics.MeanSquaredError()", "Metrics": "metrics.Metric",
 }
 MEASURES: Table = {     # of metrics
     "update_state": "metric.update(predictions, target)", "result": "metric.compute()",
-    "reset_state": "metric.reset()", "reset_states": "metric.reset()",
+    "reset_state": "metric.reset()", "reset_states": "metric.reset()", "clone": "copy.deepcopy(metric)",
+    "higher_is_better": "mode= of train.EarlyStopping", "full_state_update": "metric.update(predictions, target)",
 }
 STATE_HOOKS = ("register_state_dict_pre_hook", "register_state_dict_post_hook", "register_load_state_dict_pre_hook",
                "register_load_state_dict_post_hook")

@@ -3,22 +3,19 @@
 from typing import TYPE_CHECKING, Any
 
 from stele.arrays.spellings import unknown
+from stele.interop.names import IO
 from stele.io.pictures import imread, imsave
 from stele.io.sound import read_audio, write_audio
 from stele.io.video import read_video
 
 __all__ = ["imread", "imsave", "read_audio", "read_video", "write_audio"]
 
-ELSEWHERE = {"imwrite": "st.io.imsave(path, x)", "read_image": "st.io.imread(path)",
-             "decode_image": "st.io.imread(path)", "load": "st.load(path), or st.io.read_audio(path)",
-             "save": "st.save(state, path), or st.io.write_audio(path, x, rate)"}
-
 if not TYPE_CHECKING:   # or every name would be one to a type checker
     def __getattr__(name: str) -> Any:
         """No such name; the error says which one there is."""
         if name.startswith("__"):
             raise AttributeError(name)
-        raise unknown("stele.io", name, __all__, ELSEWHERE)
+        raise unknown("stele.io", name, __all__, IO)
 
 
 def __dir__() -> list[str]:

@@ -11,14 +11,14 @@ from stele.arrays.tensor import Tensor
 from stele.data.images import decoded, pillow
 from stele.errors import DataError, DTypeError, ShapeError, kind
 from stele.files import located, write
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import choice, is_array, whole
 
 MODES = ("RGB", "L", "RGBA")
 SUFFIXES = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG", ".webp": "WEBP", ".bmp": "BMP", ".gif": "GIF"}
 
 
-@public
+@speaks
 def imread(path: str | Path, mode: str = "RGB") -> np.ndarray:
     """The picture in the file at `path` as uint8 (C, H, W): `mode` "RGB", "L" (grey, C is 1) or "RGBA".
 
@@ -36,7 +36,7 @@ def imread(path: str | Path, mode: str = "RGB") -> np.ndarray:
     return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
 
 
-@public
+@speaks
 def imsave(path: str | Path, x: np.ndarray | Tensor, quality: int = 90) -> None:
     """Writes a picture x to the file at `path`, whose suffix says the format: jpg, png, webp, bmp or gif.
 

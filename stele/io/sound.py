@@ -11,8 +11,8 @@ from stele.arrays.tensor import Tensor
 from stele.data.files import read_bytes
 from stele.errors import DataError, DTypeError, ShapeError, kind
 from stele.files import located, write
+from stele.interop.keywords import speaks
 from stele.io.video import decoded_sound
-from stele.ir.door import public
 from stele.ops.arguments import choice, is_array, whole
 
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
@@ -32,7 +32,7 @@ class Form(NamedTuple):
     bits: int
 
 
-@public
+@speaks
 def read_audio(path: str | Path) -> tuple[np.ndarray, int]:
     """The sound in the file at `path`: float32 (channels, samples) from -1 to 1, and its rate in samples a second.
 
@@ -109,7 +109,7 @@ def samples(content: bytes, at: int, size: int, form: Form, path: Path) -> np.nd
     return np.ascontiguousarray(found.reshape(-1, form.channels).T)
 
 
-@public
+@speaks
 def write_audio(path: str | Path, x: np.ndarray | Tensor, rate: int, form: str = "int16") -> None:
     """Writes sound x to the wav file at `path`: floats from -1 to 1, (channels, samples) or (samples,).
 

@@ -16,7 +16,7 @@ from stele.data.files import read_bytes
 from stele.data.images import PIXELS
 from stele.errors import DataError
 from stele.files import located
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import number, positive
 
 LARGEST = 1 << 32       # bytes of a file, and of what is decoded of it
@@ -29,7 +29,7 @@ HEADS = ((4, b"ftyp", "mov"), (0, b"\x1aE\xdf\xa3", "matroska"), (8, b"AVI ", "a
          (0, b"\xff\xf2", "mp3"))
 
 
-@public
+@speaks
 def read_video(path: str | Path, start: float = 0.0, stop: float | None = None, every: int = 1
                ) -> tuple[np.ndarray, float]:
     """The pictures in the file at `path` from `start` to before `stop`, in seconds: uint8 (T, 3, H, W), and their rate.

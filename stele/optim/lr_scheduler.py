@@ -4,10 +4,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from math import cos, pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stele.arrays.tensor import Tensor, tensor
 from stele.errors import ArgumentError, DataError
+from stele.interop.keywords import answering
+from stele.interop.names import SCHEDULERS
 from stele.ir.types import HOME
 from stele.ops.arguments import choice, flag, number, positive, sequence, wholes
 from stele.optim.checks import checked
@@ -29,6 +31,9 @@ class Schedule:
     >>> schedule.step(); schedule.step(); optimizer.lr.tolist()
     0.25
     """
+
+    if not TYPE_CHECKING:
+        __getattr__ = answering("a schedule", SCHEDULERS)
 
     @checked
     def __init__(self, optimizer: Optimizer) -> None:
@@ -75,6 +80,7 @@ class Schedule:
             except ArithmeticError as error:
                 raise ArgumentError(f"the rate of {self!r} is no number: {error}") from None
 
+    @checked
     def step(self) -> None:
         """Goes one step further and sets the rates."""
         self.count += 1

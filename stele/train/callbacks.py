@@ -14,9 +14,10 @@ import numpy as np
 import stele as st
 from stele import config, files, optim
 from stele.arrays.tensor import Tensor
-from stele.errors import ArgumentError, NotANumber
+from stele.errors import ArgumentError, NotANumber, nearest
 from stele.interop.keywords import speaks
-from stele.ops.arguments import choice, function, number, positive
+from stele.interop.names import MOMENTS
+from stele.ops.arguments import choice, function, number, positive, whole
 from stele.tracing.state import Opaque
 from stele.train.parts import modes_of, restore
 
@@ -42,6 +43,15 @@ class Callback(Opaque):
     1 2
     2 4
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Raises ArgumentError for a method that would never be called: on_ and a moment that there is not."""
+        super().__init_subclass__(**options)
+        for name in vars(cls):
+            if name.startswith("on_") and not hasattr(Callback, name):
+                near = nearest(name, [own for own in vars(Callback) if own.startswith("on_")], 0.6)
+                raise ArgumentError(f"{cls.__name__} has {name}, a moment that callbacks do not have",
+                                    hint=f"Write {MOMENTS.get(name, near or 'on_batch_end(self, trainer)')}.")
 
     is_outermost = False        # begins before all others, and ends behind them
     sees_gradients = True       # `p.grad` is kept behind a step
@@ -138,7 +148,7 @@ class EarlyStopping(Watching):
     def __init__(self, patience: int = 3, monitor: str | None = None, *, mode: str | None = None, least: float = 0.0,
                  restore: bool = False) -> None:
         super().__init__(monitor, mode, least)
-        self.patience, self.restore, self.bad = patience, restore, 0
+        self.patience, self.restore, self.bad = whole(patience, "patience of EarlyStopping", 0), restore, 0
         self.kept: dict[str, Tensor] = {}
 
     def on_train_begin(self, trainer: Trainer) -> None:

@@ -3,9 +3,11 @@
 import json
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from stele.arrays.spellings import unknown
+from stele.errors import UnknownName
+from stele.interop.keywords import answering
+from stele.interop.names import HISTORIES
 from stele.ops.arguments import is_dict, is_series
 from stele.tracing.state import Opaque
 
@@ -63,6 +65,9 @@ class History(Opaque):
     epochs: list[Row] = field(default_factory=list[Row])
     curve: Curve = field(default_factory=Curve)
 
+    if not TYPE_CHECKING:
+        __getattr__ = answering("a history", HISTORIES)
+
     def inside(self) -> tuple[Any, ...]:
         """Nothing of it is state that a compiled step could read."""
         return ()
@@ -70,7 +75,7 @@ class History(Opaque):
     def __getitem__(self, name: str) -> list[Any]:
         known = dict.fromkeys(key for row in self.epochs for key in row)
         if name not in known:
-            raise unknown("this history", name, list(known), {})
+            raise UnknownName(f"this history has no {name!r}", hint=f"It has {', '.join(known) or 'no epoch yet'}.")
         return [row.get(name) for row in self.epochs]
 
     def so_far(self) -> str:

@@ -75,18 +75,22 @@ def metrics_of(given: Any) -> dict[str, metrics.Metric]:
     if is_mapping(given):
         return {name: metric_of(x) for name, x in given.items()}
     found: dict[str, metrics.Metric] = {}
-    for x in [given] if isinstance(given, str | metrics.Metric) else given:
+    for x in [given] if isinstance(given, str | metrics.Metric) or callable(given) else given:
         made = metric_of(x)
-        if (name := snake(type(made).__name__)) in found:
+        is_function = not isinstance(x, str | metrics.Metric)
+        name = str(getattr(x, "__name__", "mean")) if is_function else snake(type(made).__name__)
+        if name in found:
             raise ArgumentError(f"two metrics are called {name!r}", hint="Give metrics={name: metric, ...}.")
         found[name] = made
     return found
 
 
 def metric_of(given: Any) -> metrics.Metric:
-    """A metric, or one that can be made by its name alone."""
+    """A metric, one that can be made by its name alone, or the mean of a function of predictions and targets."""
     if isinstance(given, metrics.Metric):
         return given
+    if callable(given) and not isinstance(given, type):
+        return metrics.Mean(given)
     made = METRICS[choice(given, "metric", METRICS)]
     try:
         return made()

@@ -7,16 +7,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
+from inspect import signature
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stele as st
 from stele import nn, optim
 from stele.eager.handle import TRACING
-from stele.errors import ArgumentError, DataError, TraceError
-from stele.interop.keywords import speaks
+from stele.errors import ArgumentError, DataError, TraceError, kind
+from stele.interop.keywords import answering, speaks, unfit
+from stele.interop.names import TRAINERS
 from stele.ir.door import public
-from stele.ops.arguments import choice, is_mapping, positive
+from stele.ops.arguments import choice, is_mapping, positive, sequence
 from stele.tracing.state import Opaque
 from stele.train.callbacks import Callback
 from stele.train.history import History
@@ -105,12 +107,16 @@ class Trainer:
 
     held_out = "val"        # what measures on `validation` are called
 
+    if not TYPE_CHECKING:
+        __getattr__ = answering("a trainer", TRAINERS)
+
     @speaks
     def __init__(self, model: nn.Module, data: Any = None, *, loss: Any = None, optimizer: Any = "adam",
                  lr: float | None = None, metrics: Any = (), epochs: int = 1, validation: Any = None,
                  schedule: Any = None, schedule_every: str = "step", accumulate: int = 1, clip: float | None = None,
-                 precision: str = "fast", compiled: bool = True, callbacks: Sequence[Callback] = ()) -> None:
+                 precision: str = "fast", compiled: bool = True, callbacks: Callback | Sequence[Callback] = ()) -> None:
         self.model, self.loss = model, loss_of(loss)
+        takes_a_batch(self, "training_step", "validation_step")
         self.data, self.validation = batches_of(data, "data"), batches_of(validation, "validation")
         if self.data is not None:
             made_whole(model, lambda: self.training_step(first_of(self.data)))
@@ -120,7 +126,7 @@ class Trainer:
         self.metrics = {"train": metrics_of(metrics), self.held_out: copy.deepcopy(metrics_of(metrics))}
         self.epochs, self.accumulate = positive(epochs, "epochs"), positive(accumulate, "accumulate")
         self.clip, self.precision, self.compiled = clip, precision, compiled
-        self.callbacks = sorted(callbacks, key=lambda callback: not callback.is_outermost)
+        self.callbacks = sorted(callbacks_of(callbacks), key=lambda callback: not callback.is_outermost)
         self.history, self.place, self.should_stop = History({}), Place(), False
         self.learn: Callable[..., Any] | None = None
         self.measure: Callable[..., Any] | None = None
@@ -144,7 +150,7 @@ class Trainer:
 
     # The loop.
 
-    @public
+    @speaks
     def fit(self, epochs: int | None = None) -> History:
         """Learns until so many epochs are done in all, as many as the trainer was made for unless said; its history."""
         self.epochs, self.should_stop = epochs or self.epochs, False
@@ -324,8 +330,12 @@ class Trainer:
         means = {name: x / place.samples for name, x in place.sums.items()}
         return means | {name: plain(metric.compute()) for name, metric in self.metrics[phase].items()}
 
-    def log(self, values: Mapping[str, float]) -> None:
+    @public
+    def log(self, values: Mapping[str, Any], *more: Any) -> None:
         """Tells all callbacks numbers by name, which loggers write with the number of the step."""
+        if more or not is_mapping(values):
+            raise ArgumentError("log takes numbers by name, a dict", hint="Write trainer.log({name: number}); a "
+                                "training_step returns its own: {'loss': loss, name: number}.")
         for callback in self.callbacks:
             callback.on_log(self, values)
 
@@ -360,6 +370,25 @@ class Trainer:
                 part.load_state_dict(state[name])
 
 
+def takes_a_batch(trainer: Trainer, *steps: str) -> None:
+    """Raises ArgumentError for steps of a trainer's own class that cannot be called with a batch alone."""
+    for name in steps:
+        if unfit(signature(getattr(trainer, name)), (None,), {}):
+            raise ArgumentError(f"{name} of {type(trainer).__name__} is given a batch alone",
+                                hint=f"Write def {name}(self, batch).")
+
+
+def callbacks_of(given: Any) -> list[Callback]:
+    """Callbacks, of one or a list of them."""
+    found = [given] if isinstance(given, Callback) else sequence(given, "callbacks", "a list of train.Callback")
+    for callback in found:
+        if not isinstance(callback, Callback):
+            raise ArgumentError(f"callbacks are objects of train.Callback, got {kind(callback)}",
+                                hint="Write train.EarlyStopping(), with its brackets." if isinstance(callback, type)
+                                else "Write a class of yours of train.Callback, with the moments that it needs.")
+    return [*found]
+
+
 def outside(name: str, x: int) -> int:
     """A number that changes while steps run; TraceError inside of a compiled one, which would hold it fast."""
     if TRACING.get() is not None:
@@ -368,7 +397,7 @@ def outside(name: str, x: int) -> int:
     return x
 
 
-def ended(callback: Callback, trainer: Trainer, kind: Any, error: BaseException | None, trace: Any) -> None:
+def ended(callback: Callback, trainer: Trainer, _: Any, error: BaseException | None, trace: Any) -> None:
     """Tells a callback that the training is over, and which error ended it."""
     callback.on_train_end(trainer, error)
 

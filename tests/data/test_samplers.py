@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as hs
 
 from stele.data import (
+    ArrayDataset,
     BalancedSampler,
     BatchSampler,
     BucketBatchSampler,
@@ -135,3 +136,17 @@ def test_what_is_drawn_twice_is_transformed_in_two_ways() -> None:
 def test_bad_arguments(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         make()
+
+
+def test_samplers_are_iterated_and_written_as_in_pytorch() -> None:
+    class Backwards(Sampler):
+        def __init__(self, n: int) -> None: self.n = n
+        def __iter__(self) -> Any: return iter(range(self.n - 1, -1, -1))
+        def __len__(self) -> int: return self.n
+
+    assert [x.tolist() for x in Loader(np.arange(5), 2, sampler=Backwards(5))] == [[4, 3], [2, 1], [0]]
+    assert [b.tolist() for b in BatchSampler(Backwards(5), 2)(3, 7)] == [[4, 3], [2, 1], [0]]
+    assert list(SequentialSampler(3)) == [0, 1, 2] and sorted(RandomSampler(4)) == [0, 1, 2, 3]
+    assert [list(b) for b in BatchSampler(SequentialSampler(3), 2)] == [[0, 1], [2]]
+    assert len([*BucketBatchSampler([3, 1, 2], 2)]) == 2 and len([*Loader(np.arange(5), 2, True)]) == 3
+    assert [len(part) for part in ArrayDataset(np.arange(20)).split([0.8, 0.2])] == [16, 4]

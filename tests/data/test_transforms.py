@@ -41,6 +41,15 @@ EVERY: dict[str, Any] = {
     "rotation":          T.RandomRotation(180, "bilinear", fill=99),
     "augment":           T.RandAugment(2, 20),
     "erasing":           T.RandomErasing(0.7, value=(1, 2, 3)),
+    "blur":              T.GaussianBlur((5, 3), (0.4, 2.0)),
+    "inverted":          T.RandomInvert(),
+    "few tones":         T.RandomPosterize(3),
+    "solarized":         T.RandomSolarize(0.4),
+    "sharp":             T.RandomAdjustSharpness(1.8),
+    "stretched":         T.RandomAutocontrast(),
+    "equal":             T.RandomEqualize(),
+    "without time":      T.TimeMasking(12, 0.5),
+    "without a band":    T.FrequencyMasking(9),
     "normalize":         T.Normalize((0.4, 0.5, 0.6), (0.2, 0.3, 0.4)),
     "pad":               T.Pad((1, 2, 3, 4), padding_mode="symmetric"),
     "edge":              T.Pad((2, 1), padding_mode="edge"),
@@ -48,6 +57,7 @@ EVERY: dict[str, Any] = {
     "grey":              T.Grayscale(3),
     "grey at times":     T.RandomGrayscale(0.5),
 }
+EVERY_FLOAT = EVERY | {"noise": T.GaussianNoise(0.1, 0.2)}
 RANDOM = {name: t for name, t in EVERY.items() if isinstance(t, T.RandomTransform)}
 
 
@@ -70,12 +80,13 @@ class InOrder(chance.OfOne):
 
 
 OF_FLOATS = ("resize", "resize, no spread", "resized crop", "colours", "hue", "affine between", "erasing", "normalize",
-             "floats", "grey at times")     # which compute otherwise, or whose dtype follows from the image's
+             "floats", "grey at times", "blur", "inverted", "solarized", "sharp", "stretched", "noise",
+             "without time")    # which compute otherwise, or whose dtype follows from the image's
 
 
 @pytest.mark.parametrize(("name", "kind"), [*((name, "bytes") for name in EVERY), *((n, "floats") for n in OF_FLOATS)])
 def test_one_image_and_a_batch_agree(name: str, kind: str) -> None:
-    t = EVERY[name]
+    t = EVERY_FLOAT[name]
     images = RNG(2).integers(0, 256, (5, 3, 23, 31), dtype=np.uint8)
     images = data.unit(images) if kind == "floats" else images
     drawn = [t.draw(InOrder(RNG(k)), x) for k, x in enumerate(images)]
@@ -107,7 +118,7 @@ def test_a_compiled_step_draws_anew_and_the_same_from_a_seed() -> None:
 def test_a_sample_belongs_to_its_generator(name: str) -> None:
     t = pickle.loads(pickle.dumps(RANDOM[name]))
     assert np.array_equal(t(IMAGE, RNG(7)), RANDOM[name](IMAGE, RNG(7)))
-    assert len({t(IMAGE, RNG(k)).tobytes() for k in range(40)}) > 1 or name == "no crop fits"
+    assert len({t(IMAGE, RNG(k)).tobytes() for k in range(40)}) > 1 or name in ("no crop fits", "stretched")
     with pytest.raises(ArgumentError, match="default_rng"):
         t(IMAGE)
 

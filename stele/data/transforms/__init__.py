@@ -10,22 +10,36 @@ from typing import TYPE_CHECKING, Any
 from stele.arrays.spellings import unknown
 from stele.data.transforms.arrays import either
 from stele.data.transforms.augment import RandAugment
-from stele.data.transforms.base import Compose, Moving, RandomApply, RandomTransform, Transform
+from stele.data.transforms.base import Compose, Moving, RandomApply, RandomChoice, RandomTransform, Transform
 from stele.data.transforms.batches import CutMix, MixUp
+from stele.data.transforms.blurs import GaussianBlur, GaussianNoise
 from stele.data.transforms.colours import ColorJitter, Grayscale, Normalize, RandomGrayscale, ToFloat
 from stele.data.transforms.crops import CenterCrop, Pad, RandomCrop, RandomHorizontalFlip, RandomVerticalFlip
 from stele.data.transforms.erasing import RandomErasing
+from stele.data.transforms.masking import FrequencyMasking, TimeMasking
 from stele.data.transforms.resizing import RandomResizedCrop, Resize
-from stele.data.transforms.signals import MFCC, MelSpectrogram, Resample, Spectrogram
+from stele.data.transforms.signals import MFCC, AmplitudeToDB, MelSpectrogram, Resample, Spectrogram
+from stele.data.transforms.tones import (
+    RandomAdjustSharpness,
+    RandomAutocontrast,
+    RandomEqualize,
+    RandomInvert,
+    RandomPosterize,
+    RandomSolarize,
+)
 from stele.data.transforms.warps import RandomAffine, RandomRotation
 from stele.interop import names
 
 __all__ = [
     "MFCC",
+    "AmplitudeToDB",
     "CenterCrop",
     "ColorJitter",
     "Compose",
     "CutMix",
+    "FrequencyMasking",
+    "GaussianBlur",
+    "GaussianNoise",
     "Grayscale",
     "MelSpectrogram",
     "MixUp",
@@ -33,19 +47,27 @@ __all__ = [
     "Normalize",
     "Pad",
     "RandAugment",
+    "RandomAdjustSharpness",
     "RandomAffine",
     "RandomApply",
+    "RandomAutocontrast",
+    "RandomChoice",
     "RandomCrop",
+    "RandomEqualize",
     "RandomErasing",
     "RandomGrayscale",
     "RandomHorizontalFlip",
+    "RandomInvert",
+    "RandomPosterize",
     "RandomResizedCrop",
     "RandomRotation",
+    "RandomSolarize",
     "RandomTransform",
     "RandomVerticalFlip",
     "Resample",
     "Resize",
     "Spectrogram",
+    "TimeMasking",
     "ToFloat",
     "Transform",
     "either",

@@ -3,30 +3,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
 
 import stele as st
-from stele.data.transforms.arrays import (
-    Drawn,
-    Image,
-    beside,
-    channels,
-    floats,
-    is_bytes,
-    kept,
-    module,
-    pointwise,
-    switch,
-)
+from stele.data.transforms.arrays import Drawn, Image, channels, is_bytes, module, switch
 from stele.data.transforms.base import RandomTransform
 from stele.data.transforms.chance import Chance
 from stele.data.transforms.colours import brightened, contrasted, saturated
+from stele.data.transforms.tones import equalized, inverted_above, posterized, sharpened, stretched
 from stele.data.transforms.warps import MODES, Map, inverse, warped
 from stele.errors import DTypeError
-from stele.ir.door import public
-from stele.ops.arguments import choice, is_array, number, whole
+from stele.interop.keywords import speaks
+from stele.ops.arguments import choice, number, whole
 
 STRONGEST = {"shear": 0.3, "translate": 150 / 331, "rotate": 30.0, "enhance": 0.9, "posterize": 4.0, "solarize": 1.0}
 MAPS, KINDS = 6, 14     # of the kinds the first six move pixels (the first, none), and all there are
@@ -47,7 +34,7 @@ class RandAugment(RandomTransform):
     (3, 32, 32)
     """
 
-    @public
+    @speaks
     def __init__(self, num_ops: int = 2, magnitude: int = 9, num_magnitude_bins: int = 31,
                  interpolation: str = "nearest", fill: float = 0) -> None:
         self.num_ops = whole(num_ops, "num_ops of RandAugment", 0)
@@ -112,56 +99,6 @@ class RandAugment(RandomTransform):
         least = 255 * (1 - self.strength("solarize"))
         options: list[Callable[[Image], Image]] = [
             lambda x: brightened(x, factor), lambda x: saturated(x, factor), lambda x: contrasted(x, factor),
-            lambda x: sharpened(x, factor), lambda x: x & (256 - (1 << 8 - bits)),
-            lambda x: pointwise(lambda v: module(v).where(v < least, v, 255 - v), x), stretched, equalized]
+            lambda x: sharpened(x, factor), lambda x: posterized(x, bits), lambda x: inverted_above(x, least),
+            stretched, equalized]
         return switch(which - MAPS, options, x)
-
-
-def sharpened(x: Image, factor: Drawn) -> Image:
-    """Bytes moved away from what they are when smoothed, 5 of 13 parts and 1 of each neighbour; edges stay."""
-    m, (height, width) = module(x), x.shape[-2:]
-    if min(height, width) < 3:
-        return x
-    v = floats(x)
-    around = sum(v[..., i:height - 2 + i, j:width - 2 + j] for i in range(3) for j in range(3))
-    inner = v[..., 1:-1, 1:-1]
-    smooth = m.floor((around + inner * 4) / 13 + 0.5)
-    factor = beside(factor) if isinstance(factor, st.Tensor) else np.float32(factor)
-    changed = kept(smooth + (inner - smooth) * factor, x)
-    middle = m.concat([x[..., 1:-1, :1], changed, x[..., 1:-1, -1:]], axis=-1)
-    return m.concat([x[..., :1, :], middle, x[..., -1:, :]], axis=-2)
-
-
-def stretched(x: Image) -> Image:
-    """Bytes such that the darkest of each channel is 0 and the brightest 255."""
-    m = module(x)
-    low, high = (f(x, axis=(-2, -1), keepdims=True).astype("int32") for f in (m.min, m.max))
-    wide = m.where(high > low, high - low, 255)
-    low = m.where(high > low, low, 0)
-    return ((x.astype("int32") - low) * 255 // wide).astype("uint8")
-
-
-def equalized(x: Image) -> Image:
-    """Bytes such that each channel has as many of each: by its cumulated histogram, as Pillow has it."""
-    m = module(x)
-    if is_array(x):
-        counts = np.stack([np.bincount(c.reshape(-1), minlength=256) for c in x])
-    else:
-        counts = counted(x)
-    total = x.shape[-2] * x.shape[-1]
-    bright = m.max(x, axis=(-2, -1)).astype("int64")[..., None]
-    last = m.take_along_axis(counts, bright, axis=-1)
-    step = (total - last) // 255
-    below = m.cumulative_sum(counts, axis=-1) - counts
-    table = m.minimum((below + step // 2) // m.where(step > 0, step, 1), 255)
-    table = m.where(step > 0, table, m.arange(256)).astype("uint8")
-    places = x.reshape(*x.shape[:-2], -1).astype("int64")
-    return m.take_along_axis(table, places, axis=-1).reshape(x.shape)
-
-
-def counted(x: Any) -> Any:
-    """How often each byte comes in each channel of each image: (N, C, 256)."""
-    n, c, h, w = x.shape
-    images = st.arange(n * c).reshape(n, c, 1, 1) * 256 + x.astype("int64")
-    ones = st.ones(n * c * h * w, dtype="float32")
-    return st.segment_sum(ones, images.reshape(-1), n * c * 256).reshape(n, c, 256).astype("int64")

@@ -1,6 +1,7 @@
 """What a transform is: images of a sample found, parameters drawn, and applied to each."""
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,9 +12,9 @@ from stele.data.chance import is_random
 from stele.data.transforms import arrays
 from stele.data.transforms.arrays import Image
 from stele.data.transforms.chance import Chance, OfBatch, OfOne
-from stele.errors import ArgumentError, DataError, kind
-from stele.ir.door import public
-from stele.ops.arguments import function, is_array, is_dict, is_series, number, sequence
+from stele.errors import ArgumentError, DataError, ShapeError, kind
+from stele.interop.keywords import speaks
+from stele.ops.arguments import function, is_array, is_dict, is_series, number, numbers, sequence
 
 
 class Transform:
@@ -105,7 +106,8 @@ def changed(t: Transform, sample: Any, rng: Any) -> Any:
     image = image_of(sample)
     if image is None:
         raise DataError(f"a transform needs a sample with an image, an array (C, H, W) of uint8 or floats, or a tensor "
-                        f"(N, C, H, W); got {described(sample)}")
+                        f"(N, C, H, W); got {described(sample)}", hint="Read it by st.io.imread(path), or write "
+                        "np.asarray(image).transpose(2, 0, 1)." if hasattr(sample, "getbands") else None)
     arrays.checked(image)
     if is_array(image) and image.ndim == 4:
         return one_by_one(lambda one: changed(t, one, rng), sample, image)
@@ -202,7 +204,7 @@ class Compose(RandomTransform):
     (3, 2, 2)
     """
 
-    @public
+    @speaks
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         self.transforms = [function(t, "every transform of Compose")
                            for t in sequence(transforms, "transforms of Compose", "a list of functions")]
@@ -226,7 +228,7 @@ class RandomApply(RandomTransform):
     [[[0]], [[1]], [[2]]]
     """
 
-    @public
+    @speaks
     def __init__(self, transforms: Sequence[Callable[..., Any]], p: float = 0.5) -> None:
         self.transforms = Compose(transforms).transforms
         self.p = number(p, "p of RandomApply", 0, 1)
@@ -240,6 +242,44 @@ class RandomApply(RandomTransform):
             return Compose(self.transforms)(sample, rng) if of_one(self, rng).coin(self.p) else sample
         chance = OfBatch(image.shape[0] if image.ndim == 4 else 1).coin(self.p)
         return chosen(chance if image.ndim == 4 else chance[0], Compose(self.transforms)(sample), sample)
+
+
+class RandomChoice(RandomTransform):
+    """One of some `transforms`, drawn by the weights `p`, which need not add to 1, or each as often as the others.
+
+    For images of NumPy of any shape (C, H, W) and dtype; a tensor goes through all, each image of it comes from one, so
+    that they have to give one shape. Raises ArgumentError for what are no functions, ShapeError for weights that are
+    none.
+
+    >>> T = data.transforms
+    >>> t = T.RandomChoice([T.RandomInvert(1.0), T.Grayscale(3)], p=[1, 0])
+    >>> t(np.full((3, 1, 1), 55, np.uint8), np.random.default_rng(0)).tolist()
+    [[[200]], [[200]], [[200]]]
+    """
+
+    @speaks
+    def __init__(self, transforms: Sequence[Callable[..., Any]], p: Sequence[float] | None = None) -> None:
+        self.transforms = Compose(transforms).transforms
+        if not self.transforms:
+            raise ArgumentError("RandomChoice takes at least one transform, got none")
+        self.p = numbers([1] * len(self.transforms) if p is None else p, "p of RandomChoice", len(self.transforms))
+        if min(self.p) < 0 or not 0 < sum(self.p) < float("inf"):
+            raise ShapeError(f"p of RandomChoice are weights from 0 on, not all of them 0, got {p!r:.60}")
+
+    def __call__(self, sample: Any, rng: np.random.Generator | None = None) -> Any:
+        """What one of the transforms makes of the sample."""
+        image, ends = image_of(sample), (np.cumsum(self.p) / sum(self.p)).tolist()
+        if is_array(image) and image.ndim == 4:
+            return one_by_one(lambda one: self(one, rng), sample, image)
+        if not isinstance(image, st.Tensor):
+            k = bisect_right(ends[:-1], of_one(self, rng).uniform(0, 1))
+            return called(self.transforms[k], sample, rng)
+        share = OfBatch(image.shape[0] if image.ndim == 4 else 1).uniform(0, 1)
+        share = share if image.ndim == 4 else share[0]
+        *others, made = (called(t, sample, rng) for t in self.transforms)
+        for end, other in zip(ends[-2::-1], reversed(others)):
+            made = chosen(share < end, other, made)
+        return made
 
 
 def chosen(chance: Any, then: Any, otherwise: Any) -> Any:

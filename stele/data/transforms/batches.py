@@ -8,14 +8,14 @@ import numpy as np
 import stele as st
 from stele.data.transforms.arrays import is_either, is_float, module
 from stele.errors import ArgumentError, DataError, DTypeError, ShapeError, kind
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import is_array, is_series, number, positive
 
 
 class Mixing:
     """What mixes pairs of a batch: `of`, and how much of each one is left."""
 
-    @public
+    @speaks
     def __init__(self, alpha: float = 1.0, num_classes: int | None = None) -> None:
         name = type(self).__name__
         self.alpha = number(alpha, f"alpha of {name}", 1e-6, 1e6)

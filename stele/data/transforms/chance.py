@@ -24,6 +24,10 @@ class Chance(Protocol):
         """A whole number from 0 to n - 1."""
         ...
 
+    def normal(self, shape: tuple[int, ...]) -> Drawn:
+        """An array of normal numbers of that shape."""
+        ...
+
     def order(self, n: int) -> list[int]:
         """An order in which to do n things."""
         ...
@@ -39,6 +43,7 @@ class OfOne:
         return low + (high - low) * (self.rng.random(many) if many else self.rng.random())
 
     def coin(self, p: float) -> bool: return self.rng.random() < p
+    def normal(self, shape: tuple[int, ...]) -> Drawn: return self.rng.standard_normal(shape, np.float32)
     def below(self, n: Any) -> int: return min(int(self.rng.random() * n), n - 1)
     def order(self, n: int) -> list[int]: return self.rng.permutation(n).tolist()
 
@@ -53,6 +58,7 @@ class OfBatch:
         return low + (high - low) * (st.rand(self.n, many) if many else st.rand(self.n))
 
     def coin(self, p: float) -> Drawn: return st.rand(self.n) < p
+    def normal(self, shape: tuple[int, ...]) -> Drawn: return st.randn(self.n, *shape)
 
     def below(self, n: Any) -> Drawn:
         whole = st.floor(st.rand(self.n) * n).astype("int64")

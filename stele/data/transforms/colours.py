@@ -13,7 +13,7 @@ from stele.data.transforms.arrays import Drawn, Image, beside, blended, either, 
 from stele.data.transforms.base import RandomTransform, Transform
 from stele.data.transforms.chance import Chance
 from stele.errors import OptionError, ShapeError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import is_array, is_many, is_series, number, numbers, positive
 
 
@@ -44,7 +44,7 @@ class Normalize(Transform):
     [[[-2.0, 2.0]]]
     """
 
-    @public
+    @speaks
     def __init__(self, mean: float | Sequence[float], std: float | Sequence[float]) -> None:
         self.mean, self.std = each_channel(mean, "mean"), each_channel(std, "std")
         if 0 in self.std:
@@ -87,7 +87,7 @@ class Grayscale(Transform):
     [[[76]]]
     """
 
-    @public
+    @speaks
     def __init__(self, num_output_channels: int = 1) -> None:
         self.num_output_channels: int = positive(num_output_channels, "num_output_channels of Grayscale")
         if self.num_output_channels not in (1, 3):
@@ -110,7 +110,7 @@ class RandomGrayscale(RandomTransform):
     [[[150]], [[150]], [[150]]]
     """
 
-    @public
+    @speaks
     def __init__(self, p: float = 0.1) -> None:
         self.p = number(p, "p of RandomGrayscale", 0, 1)
 
@@ -139,7 +139,7 @@ class ColorJitter(RandomTransform):
     [[[20, 255]]]
     """
 
-    @public
+    @speaks
     def __init__(self, brightness: float | Sequence[float] = 0, contrast: float | Sequence[float] = 0,
                  saturation: float | Sequence[float] = 0, hue: float | Sequence[float] = 0) -> None:
         self.brightness, self.contrast = span(brightness, "brightness"), span(contrast, "contrast")

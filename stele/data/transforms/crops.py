@@ -11,7 +11,7 @@ from stele.data.transforms.arrays import Drawn, Image, either, filling, room, wi
 from stele.data.transforms.base import Moving, RandomTransform
 from stele.data.transforms.chance import Chance
 from stele.errors import ShapeError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import choice, flag, is_array, number, pair, wholes
 
 BORDERS = ("constant", "edge", "reflect", "symmetric")
@@ -28,7 +28,7 @@ class Pad(Moving):
     [[[9, 1, 2, 9]]]
     """
 
-    @public
+    @speaks
     def __init__(self, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant") -> None:
         self.padding = sides(padding, "padding of Pad")
         self.fill = number(fill, "fill of Pad")
@@ -78,7 +78,7 @@ class CenterCrop(Moving):
     [[[1, 2]]]
     """
 
-    @public
+    @speaks
     def __init__(self, size: int | Sequence[int]) -> None:
         self.size = pair(size, "size of CenterCrop", 1)
 
@@ -103,7 +103,7 @@ class RandomCrop(Moving, RandomTransform):
     (3, 32, 32)
     """
 
-    @public
+    @speaks
     def __init__(self, size: int | Sequence[int], padding: int | Sequence[int] | None = None,
                  pad_if_needed: bool = False, fill: float = 0, padding_mode: str = "constant") -> None:
         self.size = pair(size, "size of RandomCrop", 1)
@@ -145,7 +145,7 @@ class RandomHorizontalFlip(Moving, RandomTransform):
     [[[3, 2, 1]]]
     """
 
-    @public
+    @speaks
     def __init__(self, p: float = 0.5) -> None:
         self.p = number(p, "p of RandomHorizontalFlip", 0, 1)
 

@@ -12,7 +12,7 @@ from stele.data.transforms.base import RandomTransform
 from stele.data.transforms.boxes import first, positives, sizes
 from stele.data.transforms.chance import Chance
 from stele.errors import ShapeError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import is_array, is_series, number, numbers
 
 
@@ -29,7 +29,7 @@ class RandomErasing(RandomTransform):
     np.int64(16)
     """
 
-    @public
+    @speaks
     def __init__(self, p: float = 0.5, scale: Sequence[float] = (0.02, 0.33), ratio: Sequence[float] = (0.3, 3.3),
                  value: float | Sequence[float] = 0) -> None:
         self.p = number(p, "p of RandomErasing", 0, 1)

@@ -13,7 +13,7 @@ from stele.data.transforms.base import Moving, RandomTransform
 from stele.data.transforms.boxes import Box, boxes, positives
 from stele.data.transforms.chance import Chance
 from stele.errors import ShapeError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.nn import functional as F
 from stele.ops.arguments import choice, flag, is_array, is_many, is_series, pair, positive
 
@@ -38,7 +38,7 @@ class Resize(Moving):
     (1, 2, 8)
     """
 
-    @public
+    @speaks
     def __init__(self, size: int | Sequence[int], interpolation: str = "bilinear", antialias: bool = True) -> None:
         self.size: Any = pair(size, "size of Resize", 1) if is_many(size) else positive(size, "size of Resize")
         self.interpolation = choice(interpolation, "interpolation of Resize", tuple(PILLOW))
@@ -67,7 +67,7 @@ class RandomResizedCrop(Moving, RandomTransform):
     (3, 8, 8)
     """
 
-    @public
+    @speaks
     def __init__(self, size: int | Sequence[int], scale: Sequence[float] = (0.08, 1.0),
                  ratio: Sequence[float] = (3 / 4, 4 / 3), interpolation: str = "bilinear") -> None:
         self.size = pair(size, "size of RandomResizedCrop", 1)

@@ -11,7 +11,7 @@ import stele as st
 from stele.data.transforms.arrays import SIDE, is_float, module
 from stele.data.transforms.base import first_of, put
 from stele.errors import DataError, DTypeError, ShapeError, kind
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ir.graph import Array
 from stele.ops.arguments import choice, flag, is_array, mapping, number, positive
 
@@ -76,7 +76,7 @@ class Spectrogram(Signal):
     ((41, 21), np.int64(10))
     """
 
-    @public
+    @speaks
     def __init__(self, n_fft: int = 400, win_length: int | None = None, hop_length: int | None = None,
                  power: float = 2.0, center: bool = True) -> None:
         self.n_fft: int = positive(n_fft, "n_fft of Spectrogram")
@@ -139,7 +139,7 @@ class MelSpectrogram(Signal):
     np.int64(9)
     """
 
-    @public
+    @speaks
     def __init__(self, sample_rate: int = 16000, n_fft: int = 400, win_length: int | None = None,
                  hop_length: int | None = None, f_min: float = 0.0, f_max: float | None = None, n_mels: int = 128,
                  power: float = 2.0, norm: str | None = None, mel_scale: str = "htk") -> None:
@@ -170,6 +170,36 @@ class MelSpectrogram(Signal):
         return constant(np.ascontiguousarray(self.bands().T), y) @ y
 
 
+def decibels(x: Any, factor: float, most: float | None) -> Any:
+    """`factor` times the decimal logarithm of spectra, none of which is more than `most` below its largest number."""
+    m = module(x)
+    y = m.log(m.maximum(x, LEAST)) * (factor / math.log(10))
+    return y if most is None else m.maximum(y, m.max(y, axis=(-2, -1), keepdims=True) - most)
+
+
+class AmplitudeToDB(Signal):
+    """Spectra in decibels: 10 times the decimal logarithm of a power, 20 times that of an amplitude.
+
+    `stype` says which of both (..., frequencies, pieces) are: "power" or "magnitude". With `top_db` what lies more
+    than that below the loudest number of a spectrum is lifted there. Arrays of NumPy or tensors, float32 or float64.
+    Raises OptionError for another stype, ShapeError for a negative top_db, DTypeError for integers.
+
+    >>> data.transforms.AmplitudeToDB(top_db=25)(np.array([[1.0, 100.0, 1e-12]])).round(3).tolist()
+    [[0.0, 20.0, -5.0]]
+    """
+
+    @speaks
+    def __init__(self, stype: str = "power", top_db: float | None = None) -> None:
+        self.stype = choice(stype, "stype of AmplitudeToDB", ("power", "magnitude"))
+        self.top_db = None if top_db is None else number(top_db, "top_db of AmplitudeToDB", 0)
+
+    def of(self, x: Any) -> Any:
+        """The spectrum in decibels."""
+        if x.ndim < 2 and self.top_db is not None:
+            raise ShapeError(f"AmplitudeToDB takes spectra (..., frequencies, pieces), got {tuple(x.shape)}")
+        return decibels(x, 10 if self.stype == "power" else 20, self.top_db)
+
+
 class MFCC(Signal):
     """The first `n_mfcc` coefficients of the cosine transform of mel bands in decibels: (..., n_mfcc, pieces).
 
@@ -184,7 +214,7 @@ class MFCC(Signal):
     (13, 21)
     """
 
-    @public
+    @speaks
     def __init__(self, sample_rate: int = 16000, n_mfcc: int = 40, log_mels: bool = False,
                  melkwargs: dict[str, Any] | None = None) -> None:
         given: Mapping[str, Any] = {} if melkwargs is None else mapping(melkwargs, "melkwargs of MFCC")
@@ -209,8 +239,7 @@ class MFCC(Signal):
         if self.log_mels:
             y = m.log(y + 1e-6)
         else:
-            y = m.log(m.maximum(y, LEAST)) * (10 / math.log(10))
-            y = m.maximum(y, m.max(y, axis=(-2, -1), keepdims=True) - 80)
+            y = decibels(y, 10, 80)
         return constant(self.cosines(), y) @ y
 
 
@@ -225,7 +254,7 @@ class Resample(Signal):
     (200,)
     """
 
-    @public
+    @speaks
     def __init__(self, orig_freq: int, new_freq: int, lowpass_filter_width: int = 6, rolloff: float = 0.99) -> None:
         self.orig_freq, self.new_freq = (positive(n, "a rate of Resample") for n in (orig_freq, new_freq))
         self.lowpass_filter_width = positive(lowpass_filter_width, "lowpass_filter_width of Resample")

@@ -13,7 +13,7 @@ from stele.data.transforms.base import Moving, RandomTransform
 from stele.data.transforms.boxes import positives
 from stele.data.transforms.chance import Chance
 from stele.errors import ShapeError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import choice, is_array, is_many, is_series, number, numbers
 
 MODES = ("nearest", "bilinear")
@@ -107,7 +107,7 @@ class RandomRotation(Moving, RandomTransform):
     [[[2, 4], [1, 3]]]
     """
 
-    @public
+    @speaks
     def __init__(self, degrees: float | Sequence[float], interpolation: str = "nearest", fill: float = 0,
                  center: Sequence[float] | None = None) -> None:
         self.degrees = degrees_of(degrees, "degrees of RandomRotation")
@@ -139,7 +139,7 @@ class RandomAffine(Moving, RandomTransform):
     [[[3, 2, 1]]]
     """
 
-    @public
+    @speaks
     def __init__(self, degrees: float | Sequence[float], translate: Sequence[float] | None = None,
                  scale: Sequence[float] | None = None, shear: float | Sequence[float] | None = None,
                  interpolation: str = "nearest", fill: float = 0, center: Sequence[float] | None = None) -> None:
