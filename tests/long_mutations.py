@@ -55,6 +55,7 @@ from stele.saving import DIGEST, TREE, pack, read
 from stele.saving import digest as seal
 from tests.formats import binary_batch, chunk, idx, mat, matrix, packed, pictures, python_batch, riff, wav_form
 from tests.huggingface import KEPT, write
+from tests.keras_models import KEPT as KERAS
 from tests.patience import Late, limited, patience
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -261,6 +262,28 @@ def llama() -> bytes:
     return struct.pack("<7i", *sizes) + bytes(4 * count)
 
 
+@cache
+def model_of_keras() -> bytes:
+    """A file that Keras wrote."""
+    with zipfile.ZipFile(KERAS) as file:
+        return file.read("cnn-last.keras")
+
+
+def keras_member(name: str) -> bytes:
+    """A member of that file."""
+    with zipfile.ZipFile(io.BytesIO(model_of_keras())) as file:
+        return file.read(name)
+
+
+def keras_sealed(name: str, content: bytes) -> bytes:
+    """That file with another member, whose sums are right."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for other in ("config.json", "model.weights.h5"):
+            file.writestr(other, content if other == name else keras_member(other))
+    return out.getvalue()
+
+
 GPT2 = json.loads(KEPT.read_text())["gpt2"]
 PERSON = "39, Private, 77516, Masters, 13, Divorced, Sales, Own, White, Male, 0, 0, 4, Peru"
 MATRIX = matrix("X", pictures(2)[0][:, :, :4, :4], 9, 2)
@@ -313,6 +336,11 @@ FORMATS = {
 # fmt: on
 if find_spec("onnx"):
     FORMATS["onnx"] = Format(network, lambda path: import_module("stele.interop.onnx").load(path))
+if find_spec("h5py"):
+    load_keras = lambda path: import_module("stele.interop.keras").load(path)
+    FORMATS["keras"] = Format(model_of_keras, load_keras)
+    for member, title in (("config.json", "keras, its layers"), ("model.weights.h5", "keras, its HDF5")):
+        FORMATS[title] = Format(partial(keras_member, member), load_keras, partial(keras_sealed, member))
 if find_spec("av"):
     FORMATS["video"] = Format(video, st.io.read_video)
 

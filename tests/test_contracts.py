@@ -16,7 +16,7 @@ from wrong_calls import calls, names_of, promised, raised, variations
 
 import stele as st
 from stele import data, metrics, nn, optim, train
-from stele.interop import huggingface, keras
+from stele.interop import flax, huggingface, keras
 from stele.interop import onnx as interop
 from stele.interop.keras.model import Graph, Input, Ref
 from stele.nn import functional as F
@@ -172,6 +172,11 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.interop.huggingface.Pieces":     (lambda: huggingface.Pieces("no file"),),
     "stele.interop.huggingface.load":       (lambda: huggingface.load("no folder"),
                                              lambda: huggingface.load("no folder", dtype="int8")),
+    "stele.interop.flax.from_flax":         (lambda: flax.from_flax(nn.Linear(1, 1), {}),
+                                             lambda: flax.from_flax(3, {})),
+    "stele.interop.flax.read":              (lambda: flax.read("no file"),),
+    "stele.interop.flax.to_flax":           (lambda: flax.to_flax(3), lambda: flax.to_flax(nn.Linear(1, 1), "haiku"),
+                                             lambda: flax.to_flax(nn.GRU(2, 3, bias=False))),
     "stele.interop.keras.KerasModule":      (lambda: keras.KerasModule(GRAPH, {})(),
                                              lambda: keras.KerasModule(GRAPH, {})(x)),
     "stele.interop.keras.load":             (lambda: keras.load("no file"),),

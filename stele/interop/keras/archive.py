@@ -21,6 +21,8 @@ CONFIG, WEIGHTS = "config.json", "model.weights.h5"
 LONGEST = 64 << 20      # bytes of a configuration
 PACKED, SMALL = 100, 1 << 20    # what is packed becomes at most so many times larger, or so many bytes
 MEMBERS = 10_000
+DAMAGED = OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, OverflowError
+"""What HDF5 raises where bytes make no sense."""
 
 
 def h5py() -> Any:
@@ -43,7 +45,7 @@ class Variables:
         self.source, self.left = source, size
         try:
             self.file: Any = h5py().File(file, "r")
-        except (OSError, RuntimeError, ValueError, KeyError) as error:
+        except DAMAGED as error:
             raise DataError(f"{source} is no whole HDF5 file: {one_line(error)}",
                             hint="Save the model again.") from None
 
@@ -66,9 +68,9 @@ class Variables:
                 raise DataError(f"{self.source} has no numbers at {path}",
                                 hint="Save the model again, once it is built.")
             return self.numbers(found, path)
-        except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            if isinstance(error, DataError):
-                raise
+        except DataError:
+            raise
+        except DAMAGED as error:
             raise DataError(f"{path} of {self.source} cannot be read: {one_line(error)}") from None
 
     def numbers(self, found: Any, path: str) -> Array:
