@@ -160,13 +160,12 @@ class Emitter:
 def structure(kernel: Launched) -> tuple[str, ...]:
     """The same for kernels that differ in nothing but which buffers they work on. A number that is read stands in the
     code, though it may be in a buffer too, for others."""
-    read = [v for v in kernel.inputs if not isinstance(v.op, Literal)]
-    number = {v: k for k, v in enumerate((*read, *kernel.body))}
+    number = {v: k for k, v in enumerate((*kernel.inputs, *kernel.body))}
     outside = {a: a.op for v in kernel.body for a in v.args if a not in number}
     def operands(v: Value) -> str: return " ".join(str(number.get(a, outside.get(a))) for a in v.args)
 
     corners = str(kernel.corners) if isinstance(kernel, kinds.Contraction) else ""
-    return (kernel.kind, corners, *(str(v.type) for v in read),
+    return (kernel.kind, corners, *(str(v.op if isinstance(v.op, Literal) else v.type) for v in kernel.inputs),
             *(f"{v.op!r} {operands(v)} : {v.type}" for v in kernel.body),
             " ".join(str(number[v]) for v in kernel.results))
 
