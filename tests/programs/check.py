@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,7 @@ from stele.backend import reference
 from stele.ir.graph import Graph, Value
 from stele.ir.text import parse as parse_graph
 from stele.ir.text import show as show_graph
-from stele.ir.types import DType, Sizes, Type
+from stele.ir.types import DType, Sizes, Type, complex128, float64
 from stele.ir.types import dtype as type_named
 from stele.ir.verify import verify
 from stele.ops import ALL
@@ -24,9 +24,9 @@ from tests.host_ops import OPS
 from tests.programs.grammar import Refused
 from tests.programs.kinds import KINDS, Kind
 from tests.programs.numbers import Array, as_coarse, epsilon, largest, smallest
-from tests.programs.oracle import Cell, Oracle, away
-from tests.programs.program import Program, show
-from tests.programs.styles import STYLES, UNREWRITTEN, WORDS, called, function_of
+from tests.programs.oracle import Cell, Env, Oracle, away
+from tests.programs.program import Program, Step, show
+from tests.programs.styles import STYLES, UNREWRITTEN, WORDS, branch, called, function_of, repeat_while, scan
 
 RUNS = 1, 4, 40         # runs with random roundings; more of them where a result seems wrong, which only excuses
 ROUNDING = "elementwise", "reduction", "contraction"      # families of ops whose results are rounded
@@ -182,6 +182,39 @@ def widened(program: Program) -> Program:
     return replace(attribute(program), arguments=arguments)
 
 
+def wide(x: Any) -> Any:
+    """Floats in float64: in a wide program those of integers too, so that branches agree and loops keep their types."""
+    kind = x.dtype.kind if isinstance(x, st.Tensor) else ""
+    return x.astype({"f": "float64", "c": "complex128"}[kind]) if kind in ("f", "c") else x
+
+
+def in_wide(body: Callable[..., Any]) -> Callable[..., Any]:
+    """A body whose results are wide."""
+    return lambda *xs: [wide(y) for y in body(*xs)]
+
+
+WIDE: dict[str, Any] = {
+    "scan": lambda *xs, body, **how: scan(*map(wide, xs), body=in_wide(body), **how),
+    "branch": lambda *xs, body, other: branch(*xs, body=in_wide(body), other=in_wide(other)),
+    "repeat_while": lambda count, *state, body: repeat_while(count, *map(wide, state), body=in_wide(body))}
+
+
+class WideOracle(Oracle):
+    """The same in NumPy's numbers."""
+
+    def steps(self, program: Program, env: Env) -> list[Cell]:
+        return [self.widest(c) for c in super().steps(program, env)]
+
+    def apply(self, step: Step, env: Env) -> list[Cell]:
+        own = {a: self.widest(env[a]) for a in step.args} if step.bodies else {}
+        return super().apply(step, {**env, **own} if own else env)
+
+    def widest(self, c: Cell) -> Cell:
+        """A cell in the widest dtype of its kind; the cell itself where it is, for it may be written to."""
+        dtype = {"f": float64, "c": complex128}.get(c.dtype.kind, c.dtype)
+        return c if c.dtype == dtype else Cell(c.array, dtype)
+
+
 def gradient_laws(program: Program, runs: int) -> list[Law]:
     """The gradients of the program in float64, op by op; and again with every step's result a rounding away."""
     if not program.gradient:
@@ -190,7 +223,7 @@ def gradient_laws(program: Program, runs: int) -> list[Law]:
     kinds = [type_named(a.dtype) for a in program.arguments[0]]
     floats = [d for d in kinds if d.is_float]
     amount = max(epsilon(d) for d in floats)
-    exact = called(st.compile(function_of(large), **UNREWRITTEN), large)
+    exact = called(st.compile(function_of(large, {**WORDS, **WIDE}), **UNREWRITTEN), large)
     noisy = []
     for k in range(runs):
         rng = np.random.default_rng(k)
@@ -200,7 +233,7 @@ def gradient_laws(program: Program, runs: int) -> list[Law]:
             a * (1 + amount * rng.uniform(-1, 1, a.shape)) if a.dtype.kind == "f" else a for a in args)
             for args in large.arguments))
         with roundings(rng, amount if runs > RUNS[0] else 0.0):
-            noisy.append([called(st.compile(function_of(one, {**WORDS, **words}), **UNREWRITTEN), one)[0]
+            noisy.append([called(st.compile(function_of(one, {**WORDS, **WIDE, **words}), **UNREWRITTEN), one)[0]
                           for one in (replace(shaken, arguments=(args,)) for args in shaken.arguments)])
     own = (UNREWRITTEN["without"], UNREWRITTEN["without"] - {"expand"}) if runs > RUNS[0] else ()
     for without in own:         # what its own dtype cannot hold
@@ -267,7 +300,7 @@ def assert_slopes(program: Program, arrays: Sequence[Array], slopes: Sequence[Ar
         env = {n: Cell(np.asarray(a), type_named(b.dtype)) for n, a, b in zip(program.inputs, moved, arrays)}
         with np.errstate(all="ignore"):
             floats = [c.array for c in env.values() if c.dtype.is_float]
-            results = floats + [c.array for c in Oracle().steps(program, env)]
+            results = floats + [c.array for c in WideOracle().steps(program, env)]
         return sum((r + r * r / 2).sum() for r in results)
 
     h = 1e-6
@@ -281,7 +314,8 @@ def assert_slopes(program: Program, arrays: Sequence[Array], slopes: Sequence[Ar
     if not unsure and abs(found - near) > 1e-4 * size:
         if has_jumps(program):
             moved = tuple(a if w is None else a + h * w for a, w in zip(arrays, ways))
-            made = called(st.compile(function_of(program), **UNREWRITTEN), replace(program, arguments=(moved,)))[0]
+            one = replace(program, arguments=(moved,))
+            made = called(st.compile(function_of(one, {**WORDS, **WIDE}), **UNREWRITTEN), one)[0]
             found = sum(float((g * w).sum()) for g, w in zip(made[len(program.results):], along))
             if abs(found - near) <= 1e-4 * size:
                 return
