@@ -48,11 +48,13 @@ from stele.data.matlab import read_mat
 from stele.data.pickles import read_pickle
 from stele.data.uci import people
 from stele.errors import SteleError
-from stele.interop import huggingface
+from stele.interop import caffe, huggingface
 from stele.ir.text import parse
 from stele.ops import ALL
 from stele.saving import DIGEST, TREE, pack, read
 from stele.saving import digest as seal
+from tests import caffe_nets
+from tests.caffe_nets import OLD_NET
 from tests.formats import binary_batch, chunk, idx, mat, matrix, packed, pictures, python_batch, riff, wav_form
 from tests.huggingface import KEPT, write
 from tests.keras_models import KEPT as KERAS
@@ -284,6 +286,19 @@ def keras_sealed(name: str, content: bytes) -> bytes:
     return out.getvalue()
 
 
+def caffe_net(ending: str) -> bytes:
+    """A file of a net of Caffe, with a layer of many kinds."""
+    with tempfile.TemporaryDirectory() as folder:
+        return next(path for path in caffe_nets.write(Path(folder), "net") if path.suffix == ending).read_bytes()
+
+
+def read_caffe(ending: str, path: Path) -> None:
+    """A net of which one file is this: loaded, and applied as far as shapes go."""
+    caffe_nets.write(path.parent, "net")
+    net = caffe.load(*(path if e == ending else path.parent / f"net{e}" for e in (".prototxt", ".caffemodel")))
+    net(*(caffe_nets.given() for _ in net.net.inputs))
+
+
 GPT2 = json.loads(KEPT.read_text())["gpt2"]
 PERSON = "39, Private, 77516, Masters, 13, Divorced, Sales, Own, White, Male, 0, 0, 4, Peru"
 MATRIX = matrix("X", pictures(2)[0][:, :, :4, :4], 9, 2)
@@ -318,6 +333,9 @@ FORMATS = {
     "people":          Format(lambda: f"{PERSON}, >50K.\n".encode(), people),
     "hugging face":    Format(lambda: held("config.json"), partial(read_folder, "config.json")),
     "and its weights": Format(lambda: held("model.safetensors"), partial(read_folder, "model.safetensors")),
+    "caffe":           Format(lambda: caffe_net(".prototxt"), partial(read_caffe, ".prototxt")),
+    "caffe weights":   Format(lambda: caffe_net(".caffemodel"), partial(read_caffe, ".caffemodel")),
+    "caffe, old":      Format(lambda: OLD_NET.encode(), partial(read_caffe, ".prototxt")),
     "llama2.c":        Format(llama, huggingface.load),
     "pieces":          Format(lambda: b"\2\0\0\0\0\0\0\0\1\0\0\0a\0\0\0\1\2\0\0\0ab", huggingface.Pieces),
     "safetensors":     Format(safetensors, lambda path: st.load(path)),

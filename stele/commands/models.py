@@ -37,6 +37,7 @@ KINDS = (
          "stele.inspect.view.onnx"),
     Kind("a program of PyTorch's exporter", (".pt2",), "stele.interop.convert.torch", "pip install torch"),
     Kind("a model of Keras", (".keras",), "stele.interop.convert.keras", "pip install 'stele-dl[keras]'"),
+    Kind("a net of Caffe", (".prototxt",), "stele.interop.convert.caffe"),
     Kind("a program of st.save", (".stele", ".safetensors"), "stele.interop.convert.program"),
     Kind("a folder with config.json", (), "stele.interop.convert.huggingface"),
 )

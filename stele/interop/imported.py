@@ -8,6 +8,7 @@ from typing import Any
 
 import stele as st
 from stele import nn
+from stele.ir.origin import SCOPE, Scope, setting
 
 
 class Imported(nn.Module):
@@ -25,3 +26,9 @@ class Imported(nn.Module):
         """Has `st.compile` know the inputs by their names, where Python may have such parameters."""
         if all(name.isidentifier() and not iskeyword(name) for name in names):
             self.__dict__["__signature__"] = Signature([Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in names])
+
+
+def layer(name: str) -> setting:
+    """What is made inside belongs to a layer of this name, of the layer around."""
+    outer = SCOPE.get()
+    return setting(SCOPE, Scope(f"{outer.layer}.{name}" if outer.layer else name, outer.inherited))
