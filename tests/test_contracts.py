@@ -16,8 +16,10 @@ from wrong_calls import calls, names_of, promised, raised, variations
 
 import stele as st
 from stele import data, metrics, nn, optim, train
-from stele.interop import flax, huggingface, keras
+from stele.interop import caffe, flax, huggingface, keras
 from stele.interop import onnx as interop
+from stele.interop.caffe.net import net
+from stele.interop.caffe.text import parsed
 from stele.interop.keras.model import Graph, Input, Ref
 from stele.nn import functional as F
 from stele.nn.utils import rnn
@@ -39,6 +41,8 @@ OF_DTYPES = {"stele.can_cast", "stele.finfo", "stele.iinfo"}    # no array is as
 NODE = onnx.helper.make_node("Frobnicate", [], ["y"])
 EMPTY = onnx.helper.make_model(onnx.helper.make_graph([], "g", [], []))
 GRAPH = Graph(Ref("x", 0, 0), Ref("x", 0, 0), {"x": Input("x", (None, 2), "float32")}, (), ())
+RELU = 'input: "data" input_dim: [2, 3, 4, 5] layer { type: "ReLU" bottom: "data" top: "y" }'
+NET = caffe.CaffeModule(net(parsed(RELU, "net")), {}, {"0": ()})
 x, nan = st.tensor([1.0, 2.0, 3.0]), st.tensor([[np.nan]])
 
 
@@ -167,6 +171,8 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
                                              lambda: train.Trainer(nn.Linear(1, 1)).fit(),
                                              lambda: train.Trainer(nn.Linear(1, 1)).load_state_dict({})),
     "stele.train.WandB":                    (lambda: train.WandB(every=0),),
+    "stele.interop.caffe.CaffeModule":      (lambda: NET(), lambda: NET(st.ones(2, 3))),
+    "stele.interop.caffe.load":             (lambda: caffe.load("no file", "none"),),
     "stele.interop.huggingface.LanguageModel": (lambda: huggingface.LanguageModel().generate([1], 1 << 31),
                                                 lambda: huggingface.LanguageModel().generate([])),
     "stele.interop.huggingface.Pieces":     (lambda: huggingface.Pieces("no file"),),

@@ -22,7 +22,7 @@ import pytest
 import stele as st
 from stele import data, metrics, nn, optim, train
 from stele.arrays.spellings import METHODS
-from stele.interop import flax, huggingface, keras, onnx
+from stele.interop import caffe, flax, huggingface, keras, onnx
 from stele.ir.types import DType
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,7 +31,7 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages(st.__path__, "stele.")
 
 
 ROOMS = (nn, nn.init, nn.functional, nn.utils.rnn, optim, metrics, data, data.transforms, st.io, train, st.linalg,
-         st.fft, st.random, st.debug, huggingface, onnx, keras, flax)
+         st.fft, st.random, st.debug, huggingface, onnx, keras, flax, caffe)
 
 # What examples may name beside what they make; parameters whose name says all; classes that st makes in another way.
 ROOM: dict[str, Any] = {"st": st, "np": np, "nn": nn, "F": nn.functional, "optim": optim, "metrics": metrics,

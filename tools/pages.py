@@ -23,7 +23,7 @@ from mkdocs.structure.files import File, Files
 import stele as st
 from stele import nn
 from stele.arrays.spoken import Word
-from stele.interop import flax, huggingface, keras, onnx, torch
+from stele.interop import caffe, flax, huggingface, keras, onnx, torch
 from stele.ir.types import REAL, DType
 from stele.transform import expand, movement, picks, simplify, stabilize
 
@@ -58,6 +58,7 @@ ROOMS: dict[str, tuple[str, ModuleType]] = {
     "huggingface": ("stele.interop.huggingface", huggingface),
     "torch": ("stele.interop.torch", torch), "keras": ("stele.interop.keras", keras),
     "flax": ("stele.interop.flax", flax),
+    "caffe": ("stele.interop.caffe", caffe),
 }
 
 

@@ -233,7 +233,7 @@ def _check_options(arguments: Sequence[str]) -> None:
 
 def _same(option: str) -> str:
     """What an option is called here, where it has another name elsewhere: --learning-rate is --lr."""
-    from stele.interop.names import SAME
+    from stele.interop.arguments import SAME
     name = option.removeprefix("--").replace("-", "_")
     return f"--{SAME.get(name, name)}".replace("_", "-")
 

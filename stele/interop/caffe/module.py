@@ -22,10 +22,18 @@ from stele.ir.door import public
 class CaffeModule(Imported):
     """A `net` of Caffe with its `weights` by name, as `load` makes it of two files.
 
-    It is called with its inputs in order or by name, and returns what is left at the end: a tensor, or a tuple of them.
-    Blobs are parameters, "conv1.weight" and "conv1.bias", the sums of a BatchNorm buffers; layers that share a blob
-    share its parameter. It is trained as any other module: `train()` lets Dropout draw. Raises ArgumentError for other
-    inputs than it has, ShapeError for those that its layers do not fit.
+    It is called with its inputs in order or by name, of the shapes that the net says but for the batch, and returns
+    what is left at the end: a tensor, or a tuple of them, float32. Blobs are parameters, "conv1.weight" and
+    "conv1.bias", the sums of a BatchNorm buffers; layers that share a blob share its parameter. It is trained as any
+    other module: `train()` lets Dropout draw. Raises ArgumentError for other inputs than it has, ShapeError for those
+    of another count of axes.
+
+    >>> from stele.interop.caffe import CaffeModule
+    >>> from stele.interop.caffe.net import net
+    >>> from stele.interop.caffe.text import parsed
+    >>> says = parsed('input: "data" layer { name: "r" type: "ReLU" bottom: "data" top: "y" }', "net.prototxt")
+    >>> CaffeModule(net(says), {}, {"0": ()})(st.tensor([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
     """
 
     def __init__(self, net: Net, weights: Mapping[str, st.Tensor], taken: Mapping[str, Sequence[str]]) -> None:
