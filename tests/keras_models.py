@@ -243,10 +243,15 @@ def inputs(shapes: list[tuple[tuple[int | None, ...], str]], batch: int = 2, ste
             for s, (_, d) in zip(whole, shapes)]
 
 
+def ask_keras() -> Any:
+    """Keras, on JAX and on the CPU."""
+    os.environ |= {"KERAS_BACKEND": "jax", "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    return import_module("keras")
+
+
 def built(kind: str) -> Any:
     """A model of Keras, all of whose variables have numbers of their own."""
-    os.environ |= {"KERAS_BACKEND": "jax", "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    keras = import_module("keras")
+    keras = ask_keras()
     keras.backend.clear_session()
     model, rng = MODELS[kind](keras), np.random.default_rng(7)
     for v in model.variables:

@@ -186,6 +186,8 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.interop.keras.KerasModule":      (lambda: keras.KerasModule(GRAPH, {})(),
                                              lambda: keras.KerasModule(GRAPH, {})(x)),
     "stele.interop.keras.load":             (lambda: keras.load("no file"),),
+    "stele.interop.keras.save":             (lambda: keras.save(keras.KerasModule(GRAPH, {}), "m.keras", "no file"),
+                                             lambda: keras.save(nn.Linear(1, 1), "m.keras", "no file")),
     "stele.interop.onnx.export":            (lambda: interop.export(nn.BatchNorm1d(2), [st.ones(3, 2)], "m.onnx"),
                                              lambda: interop.export(st.linalg.eigvals, [st.eye(2)], "m.onnx")),
     "stele.interop.onnx.load":              (lambda: interop.load(b"wrong"),),

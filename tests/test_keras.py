@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keras_models import KEPT, MODELS, asked, built, inputs
+from keras_models import KEPT, MODELS, ask_keras, asked, built, inputs
 
 import stele as st
 from stele import optim
@@ -139,6 +139,41 @@ def test_training_draws_and_frozen_layers_stay(loaded: Any) -> None:
     frozen = loaded("frozen").train()
     assert [x.requires_grad for x in frozen.parameters()] == [False] * 4 + [True] * 2
     agree(many(frozen(*given(frozen))), many(frozen.eval()(*given(frozen))))
+
+
+def moved(model: keras.KerasModule) -> keras.KerasModule:
+    """A model with other numbers."""
+    for x in model.weights.values():
+        x.assign(x * 0.75 + 0.125)
+    return model
+
+
+@needs_h5py
+def test_what_is_saved_is_loaded(loaded: Any, tmp_path: Path) -> None:
+    model, path = moved(loaded("cnn-last")), tmp_path / "cnn-last.keras"
+    keras.save(model, tmp_path / "tuned.keras", path)
+    agree(many(keras.load(tmp_path / "tuned.keras")(*given(model))), many(model(*given(model))))
+    keras.save(model, path, path)
+    agree(many(keras.load(path)(*given(model))), many(model(*given(model))))
+    before = path.read_bytes()
+    loaded("mlp")
+    with pytest.raises(DataError, match="has no numbers at layers/"):
+        keras.save(model, path, tmp_path / "mlp.keras")
+    assert path.read_bytes() == before
+    wide = instead(lambda file: file.create_dataset(PLACE, data=np.ones((5, 8), "f4")))
+    (tmp_path / "wide.keras").write_bytes(wide())
+    with pytest.raises(DataError, match=r"has shape \(5, 8\), got \(5, 7\)"):
+        keras.save(loaded("mlp"), path, tmp_path / "wide.keras")
+
+
+@needs_h5py
+@needs_keras
+@pytest.mark.parametrize("kind", ["mlp", "text"])
+def test_keras_loads_what_is_saved(kind: str, loaded: Any, tmp_path: Path) -> None:
+    model = moved(loaded(kind))
+    keras.save(model, tmp_path / "tuned.keras", tmp_path / f"{kind}.keras")
+    theirs = ask_keras()
+    agree(many(model(*given(model))), asked(theirs.models.load_model(tmp_path / "tuned.keras")))
 
 
 @needs_h5py

@@ -1,9 +1,9 @@
-"""Models that Keras saved, as modules: loaded, run, trained; Keras itself is not needed."""
+"""Models that Keras saved, as modules: loaded, run, trained, written again; Keras itself is not needed."""
 from __future__ import annotations
 
-from stele.interop.keras.module import KerasModule, load
+from stele.interop.keras.module import KerasModule, load, save
 
-__all__ = ("KerasModule", "load")
+__all__ = ("KerasModule", "load", "save")
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,7 @@ import io
 import json
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,7 +18,7 @@ from stele.errors import DataError, kind
 from stele.ir.graph import Array
 from stele.ir.types import brain_float
 
-CONFIG, WEIGHTS = "config.json", "model.weights.h5"
+CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 LONGEST = 64 << 20      # bytes of a configuration
 PACKED, SMALL = 100, 1 << 20    # what is packed becomes at most so many times larger, or so many bytes
 MEMBERS = 10_000
@@ -41,10 +42,10 @@ class Variables:
     has.
     """
 
-    def __init__(self, file: IO[bytes], size: int, source: str) -> None:
+    def __init__(self, file: IO[bytes], size: int, source: str, mode: str = "r") -> None:
         self.source, self.left = source, size
         try:
-            self.file: Any = h5py().File(file, "r")
+            self.file: Any = h5py().File(file, mode)
         except DAMAGED as error:
             raise DataError(f"{source} is no whole HDF5 file: {one_line(error)}",
                             hint="Save the model again.") from None
@@ -72,6 +73,13 @@ class Variables:
             raise
         except DAMAGED as error:
             raise DataError(f"{path} of {self.source} cannot be read: {one_line(error)}") from None
+
+    def write(self, path: str, x: Array) -> None:
+        """Puts other numbers in the place of those at a path. Raises DataError where these are of another shape."""
+        held, found = self.read(path), self.group(path)
+        if held.shape != x.shape:
+            raise DataError(f"{path} of {self.source} has shape {held.shape}, got {x.shape}")
+        found[...] = np.asarray(x, held.dtype).view(found.dtype)
 
     def numbers(self, found: Any, path: str) -> Array:
         """The numbers of a dataset."""
@@ -123,19 +131,37 @@ def member(archive: zipfile.ZipFile, name: str, source: str, most: int | None = 
     return content
 
 
-def opened(path: str | Path) -> tuple[dict[str, Any], Variables]:
-    """The configuration and the variables of a file. Raises DataError for what is missing or damaged."""
+def members(path: str | Path) -> tuple[bytes, bytes]:
+    """The configuration and the variables of a file, as they stand there. Raises DataError for what is damaged."""
     where = files.located(path)
     try:
         with files.regular(where) as file, zipfile.ZipFile(file) as archive:
             if len(archive.infolist()) > MEMBERS:
                 raise DataError(f"{where} has more than {MEMBERS:,} members")
-            config = parsed(member(archive, CONFIG, str(where), LONGEST), str(where))
-            weights = member(archive, WEIGHTS, str(where))
+            return member(archive, CONFIG, str(where), LONGEST), member(archive, WEIGHTS, str(where))
     except DataError:
         raise
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError, ValueError,
             OverflowError, IndexError) as error:
         raise DataError(f"{where} is no whole file of Keras: {one_line(error)}",
                         hint="Write it with model.save('name.keras').") from None
-    return config, Variables(io.BytesIO(weights), len(weights), f"{WEIGHTS} of {where}")
+
+
+def opened(path: str | Path) -> tuple[dict[str, Any], Variables]:
+    """The configuration and the variables of a file. Raises DataError for what is missing or damaged."""
+    config, weights = members(path)
+    return parsed(config, str(path)), Variables(io.BytesIO(weights), len(weights), f"{WEIGHTS} of {path}")
+
+
+def replaced(path: str | Path, like: str | Path, arrays: Mapping[str, Array]) -> None:
+    """Makes `path` a file as `like`, with other numbers at some places of its variables."""
+    config, weights = members(like)
+    out = io.BytesIO(weights)
+    variables = Variables(out, len(weights), f"{WEIGHTS} of {like}", "r+")
+    for place, x in arrays.items():
+        variables.write(place, x)
+    variables.file.close()
+    with files.replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(METADATA, json.dumps({"keras_version": "3.0.0"}))
+        archive.writestr(CONFIG, config)
+        archive.writestr(WEIGHTS, out.getvalue())

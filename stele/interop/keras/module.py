@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import stele as st
 from stele.errors import ArgumentError, DataError, ShapeError, nearest
 from stele.interop.imported import Imported
-from stele.interop.keras.archive import Variables, opened
+from stele.interop.keras.archive import Variables, opened, replaced
 from stele.interop.keras.model import Graph, Input, Layer, Stored
 from stele.interop.keras.reader import Reader
 from stele.interop.keras.run import Result, Run, cast, order, picked
@@ -117,6 +119,34 @@ def load(path: str | Path) -> KerasModule:
     except RecursionError:
         raise DataError(f"{path} has containers within containers without end") from None
     return KerasModule(graph, weights(graph, variables)).eval()
+
+
+@public
+def save(model: KerasModule, path: str | Path, like: str | Path) -> None:
+    """Writes the numbers of a `model` that `load` made as a file that Keras loads, `path`.
+
+    `like` is the file that it was loaded from, or one of the same layers: all but the numbers is as it is there, in its
+    shapes and dtypes. `path` may be the same. Raises DataError for a file of other layers or shapes, and for one that
+    is damaged, ArgumentError for another model.
+
+    ```
+    model = keras.load("model.keras")
+    ...                                             # trained
+    keras.save(model, "tuned.keras", "model.keras")
+    ```
+
+    >>> from stele.interop import keras
+    >>> try:
+    ...     keras.save(nn.Linear(2, 3), "tuned.keras", "no file")
+    ... except TypeError as error:
+    ...     print(type(error).__name__)
+    ArgumentError
+    """
+    if not isinstance(model, KerasModule):      # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(f"save takes a model that load made, got {type(model).__name__}",
+                            hint="st.save(model, path) writes any module.")
+    replaced(path, like, {stored.place: np.asarray(model.weights[stored.name].numpy())
+                          for _, stored in stored_in(model.graph.layers)})
 
 
 def weights(graph: Graph, variables: Variables) -> dict[str, st.Tensor]:
