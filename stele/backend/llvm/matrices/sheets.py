@@ -60,6 +60,13 @@ def put(a: Sheet, i: Number, k: Number, x: Scalar) -> None:
     a[i, k] = x
 
 
+def lay(a: Sheet, i: Number, k: Number, block: Sequence[Sequence[Scalar]]) -> None:
+    """Puts a block where its first element is a[i, k]."""
+    for u, row in enumerate(block):
+        for v, x in enumerate(row):
+            a[i + u, k + v] = x
+
+
 class Work:
     """A kernel of small matrices being written: its unit is as many of them as there are lanes in so many `vectors`."""
 
@@ -70,6 +77,7 @@ class Work:
             self.lanes *= vectors
         self.f = Function(module, name, slots, self.lanes, target)
         self.b, self.s, self.used = self.f.b, self.f.s, 0
+        self.side = 4 if target.registers >= 32 else 3      # so that a tile and what it is made of are in registers
         self.writes_out = max(n for a in v.args for n in a.shape[-2:]) <= UNROLLED
         b, (ctx, thread, *_) = self.b, self.f.frame.function.args
         self.scratch = at(b, word(b, ctx, SCRATCH), b.mul(thread, word(b, ctx, SCRATCH_BYTES)), i8)
@@ -173,6 +181,20 @@ class Work:
         self.each(start, whole, lambda i: body(i, range(SIDE)), SIDE)
         self.each(whole, stop, lambda i: body(i, range(1)))
 
+    def blocks(self, start: Number, stop: int, body: Callable[[Number, range], None], back: bool = False) -> None:
+        """`body(i, side)` for blocks of numbers from i on, as many as `side` counts: as many as a tile has rows, and at
+        the end what is left. A start that is known at run time alone is a whole number of blocks. From the last to the
+        first with `back`.
+        """
+        first = start if isinstance(start, int) else 0
+        whole = first + max(stop - first, 0) // self.side * self.side
+        runs = [lambda: self.each(start, whole, lambda i: body(whole - self.side - i + first if back else i,
+                                                               range(self.side)), self.side)]
+        if whole < stop:
+            runs.append(lambda: body(whole, range(stop - whole)))
+        for run in reversed(runs) if back else runs:
+            run()
+
     def fold(self, start: Number, stop: Number, carried: Sequence[Scalar],
              body: Callable[[Number, list[Scalar]], Sequence[Scalar]]) -> list[Scalar]:
         """The elements after `carried = body(i, carried)` for i in range(start, stop)."""
@@ -193,6 +215,19 @@ class Work:
         """Each of x less the sum of its products."""
         return self.fold(start, stop, x, lambda k, total: [
             self.s.fma(-p, q, t) for t, (p, q) in zip(total, terms(k))])
+
+    def tile(self, x: Sheet, rows: tuple[Number, range], columns: tuple[Number, range], a: Sheet, b: Sheet,
+             start: Number, stop: Number) -> list[list[Scalar]]:
+        """A block of x less that of a @ b, of whose sums those from `start` to `stop` are taken: a tile of sums loads
+        half as much for each product as a column of them."""
+        (i, side), (j, wide) = rows, columns
+
+        def terms(k: Number) -> list[tuple[Scalar, Scalar]]:
+            left, right = [a[i + u, k] for u in side], [b[k, j + v] for v in wide]
+            return [(p, q) for p in left for q in right]
+
+        found = iter(self.less([x[i + u, j + v] for u in side for v in wide], start, stop, terms))
+        return [[next(found) for _ in wide] for _ in side]
 
     def plus(self, x: Sequence[Scalar], start: Number, stop: Number,
              terms: Callable[[Number], Sequence[tuple[Scalar, Scalar]]]) -> list[Scalar]:
@@ -245,13 +280,32 @@ class Work:
         return self.s.select(is_below, -size, size)
 
     def exchange(self, x: Sheet, k: Number, where: Scalar) -> None:
-        """Rows k and `where`, which is further down and in each lane another one."""
-        def row(i: Number) -> None:
-            mask = self.s.eq(where, self.integer(i))
-            with self.b.if_then(self.any(mask)):
+        """Rows k and `where`, which is further down and in each lane another one. Of few rows each one that some lane
+        means is exchanged in the lanes that do; of more than there are lanes it is done element by element."""
+        if x.rows <= self.lanes:
+            self.each(k + 1, x.rows, lambda i: self.swap(x, k, i, self.s.eq(where, self.integer(i))))
+            return
+        b, kind, places = self.b, TYPES[x.dtype.name], self.sheet(1, 1, int64)
+        with self.where(self.s.ne(where, self.integer(k))):
+            places[0, 0] = where
+
+            def lane(n: Number) -> None:
+                other = Int(b, b.load(at(b, places.place(0, 0), raw(n), ir.IntType(64)), typ=ir.IntType(64)))
+
                 def swap(c: Number) -> None:
-                    one, other = x[k, c], x[i, c]
-                    x[k, c], x[i, c] = self.s.select(mask, other, one), self.s.select(mask, one, other)
+                    here, there = (at(b, x.place(i, c), raw(n), kind) for i in (k, other))
+                    one, two = (b.load(place, typ=kind) for place in (here, there))
+                    b.store(two, here)
+                    b.store(one, there)
+
                 self.each(0, x.columns, swap)
 
-        self.each(k + 1, x.rows, row)
+            self.each(0, self.lanes, lane)
+
+    def swap(self, x: Sheet, k: Number, i: Number, mask: Scalar) -> None:
+        """Exchanges two rows in the lanes of a mask."""
+        with self.where(mask):
+            def element(c: Number) -> None:
+                one, other = x[k, c], x[i, c]
+                x[k, c], x[i, c] = self.s.select(mask, other, one), self.s.select(mask, one, other)
+            self.each(0, x.columns, element)

@@ -1,8 +1,10 @@
 """Triangular factors of small matrices, what they solve, and determinants."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from stele.backend.contract.code import Number
-from stele.backend.llvm.matrices.sheets import Sheet, Work, put
+from stele.backend.llvm.matrices.sheets import Sheet, Work, lay, put
 from stele.backend.llvm.scalars import Scalar
 from stele.ir.types import int64
 from stele.ops.factors import Symmetric
@@ -20,78 +22,114 @@ def symmetric(w: Work) -> Sheet:
 
 
 def cholesky(w: Work) -> None:
-    """The lower triangular factor of symmetric matrices, column by column."""
-    x, a, s = symmetric(w), w.sheet(n := int(w.v.shape[-1]), n), w.s
+    """The lower triangular factor of symmetric matrices, by blocks of columns; in place where rows are in order."""
+    x, n, s = symmetric(w), int(w.v.shape[-1]), w.s
+    a = x if x.apart[1] == 1 else w.sheet(n, n)
 
-    def column(j: Number) -> None:
-        (d,) = w.less([x[j, j]], 0, j, lambda k: [(a[j, k], a[j, k])])
-        w.refuse(d <= 0)
-        root = s.sqrt(d)
-        inverse = 1 / root
+    def block(j: Number, wide: range) -> None:
+        corner, inverse, bad = w.tile(x, (j, wide), (j, wide), a, a.mT, 0, j), list[Scalar](), w.number(0) > 0
 
-        def rows(i: Number, side: range) -> None:
-            found = w.less([x[i + u, j] for u in side], 0, j, lambda k: [(a[i + u, k], a[j, k]) for u in side])
-            for u, total in zip(side, found):
-                a[i + u, j] = total * inverse
-                a[j, i + u] = w.number(0)
+        def divide(row: list[Scalar], v: int) -> None:
+            for p in range(v):
+                row[v] = s.fma(-row[p], corner[v][p], row[v])
+            row[v] = row[v] * inverse[v]
 
-        w.groups(j + 1, a.rows, rows)
-        a[j, j] = root
+        for v in wide:
+            for p in range(v):
+                corner[v][v] = s.fma(-corner[v][p], corner[v][p], corner[v][v])
+            bad = bad | (corner[v][v] <= 0)
+            corner[v][v] = s.sqrt(corner[v][v])
+            inverse.append(1 / corner[v][v])
+            for u in wide[v + 1:]:
+                divide(corner[u], v)
+                a[j + v, j + u] = w.number(0)
+        w.refuse(bad)
+        for u in wide:
+            lay(a, j + u, j, [corner[u][:u + 1]])
 
-    w.each(0, a.rows, column)
+        def below(i: Number, side: range) -> None:
+            found = w.tile(x, (i, side), (j, wide), a, a.mT, 0, j)
+            for u, row in zip(side, found):
+                for v in wide:
+                    divide(row, v)
+                    a[j + v, i + u] = w.number(0)
+            lay(a, i, j, found)
+
+        w.blocks(j + len(wide), n, below)
+
+    w.blocks(0, n, block)
     w.result(a)
 
 
 def eliminate(w: Work, a: Sheet, *others: Sheet) -> Sheet:
-    """Makes of a what `Lu` does, by Crout's order and partial pivoting; gives the row that each row was exchanged for.
-    Rows of `others` go along."""
+    """Makes of a what `Lu` does, by Crout's order and partial pivoting, block by block of columns; gives the row that
+    each row was exchanged for. Rows of `others` go along."""
     s, swaps = w.s, w.sheet(1, min(a.rows, a.columns), int64)
 
-    def step(j: Number) -> None:
-        def below(i: Number, side: range) -> None:
-            found = w.less([a[i + u, j] for u in side], 0, j, lambda k: [(a[i + u, k], a[k, j]) for u in side])
-            for u, x in zip(side, found):
-                a[i + u, j] = x
+    def better(x: Scalar, i: Number, best: list[Scalar]) -> list[Scalar]:
+        top, where = best
+        is_better = abs(x) > top
+        return [s.select(is_better, abs(x), top), s.select(is_better, w.integer(i), where)]
 
-        def larger(i: Number, best: list[Scalar]) -> list[Scalar]:
-            x, (top, where) = abs(a[i, j]), best
-            return [s.select(x > top, x, top), s.select(x > top, w.integer(i), where)]
-
-        def right(c: Number, side: range) -> None:
-            found = w.less([a[j, c + u] for u in side], 0, j, lambda k: [(a[j, k], a[k, c + u]) for u in side])
-            for u, x in zip(side, found):
-                a[j, c + u] = x
-
-        w.groups(j, a.rows, below)
-        _, where = w.fold(j + 1, a.rows, [abs(a[j, j]), w.integer(j)], larger)
+    def column(j: Number, rest: int, where: Scalar) -> Scalar:
+        """Divides column j by its pivot, and takes it from the `rest` of its block; gives where the next pivot is."""
         for x in (a, *others):
             w.exchange(x, j, where)
         swaps[0, j] = where
         pivot = a[j, j]
-        divided = w.over(s.select(s.eq(pivot, 0), 1, pivot))
-        w.each(j + 1, a.rows, lambda i: put(a, i, j, divided(a[i, j])))
-        w.groups(j + 1, a.columns, right)
+        divided, ahead = w.over(s.select(s.eq(pivot, 0), 1, pivot)), [a[j, j + k] for k in range(1, rest + 1)]
 
-    w.each(0, swaps.columns, step)
+        def row(i: Number, best: list[Scalar]) -> list[Scalar]:
+            a[i, j] = factor = divided(a[i, j])
+            made = [s.fma(-factor, x, a[i, j + k]) for k, x in enumerate(ahead, 1)]
+            lay(a, i, j + 1, [made])
+            return better(made[0], i, best) if made else best
+
+        return w.fold(j + 1, a.rows, [w.number(-1), w.integer(j + 1)], row)[1]
+
+    def block(j: Number, wide: range) -> None:
+        w.blocks(j, a.rows, lambda i, side: lay(a, i, j, w.tile(a, (i, side), (j, wide), a, a, 0, j)))
+        _, where = w.fold(j, a.rows, [w.number(-1), w.integer(j)], lambda i, best: better(a[i, j], i, best))
+        for v in wide:
+            where = column(j + v, wide[-1] - v, where)
+
+        def right(c: Number, across: range) -> None:
+            found = w.tile(a, (j, wide), (c, across), a, a, 0, j)
+            solved(w, a, j, found, True, None)
+            lay(a, j, c, found)
+
+        w.blocks(j + len(wide), a.columns, right)
+
+    w.blocks(0, swaps.columns, block)
     return swaps
+
+
+def solved(w: Work, a: Sheet, i: Number, block: list[list[Scalar]], lower: bool,
+           divided: Sequence[Callable[[Scalar], Scalar]] | None) -> None:
+    """Makes of a block the solution of the triangular system that begins at a[i, i]."""
+    side = range(len(block))
+    for u in side if lower else reversed(side):
+        for p in side[:u] if lower else side[u + 1:]:
+            factor = a[i + u, i + p]
+            block[u] = [w.s.fma(-factor, x, y) for x, y in zip(block[p], block[u])]
+        if divided:
+            block[u] = [divided[u](x) for x in block[u]]
 
 
 def substitute(w: Work, a: Sheet, y: Sheet, lower: bool, unit: bool) -> None:
     """Makes of y the solution of a @ x = y, for triangular a."""
-    n = a.rows
+    def rows(i: Number, side: range) -> None:
+        start, stop = (0, i) if lower else (i + len(side), a.rows)
+        divided = None if unit else [w.over(a[i + u, i + u]) for u in side]
 
-    def row(i: Number) -> None:
-        start, stop = (0, i) if lower else (i + 1, n)
-        divided = None if unit else w.over(a[i, i])
+        def columns(c: Number, wide: range) -> None:
+            found = w.tile(y, (i, side), (c, wide), a, y, start, stop)
+            solved(w, a, i, found, lower, divided)
+            lay(y, i, c, found)
 
-        def columns(c: Number, side: range) -> None:
-            found = w.less([y[i, c + u] for u in side], start, stop, lambda k: [(a[i, k], y[k, c + u]) for u in side])
-            for u, x in zip(side, found):
-                y[i, c + u] = divided(x) if divided else x
+        w.blocks(0, y.columns, columns)
 
-        w.groups(0, y.columns, columns)
-
-    (w.each if lower else w.back)(0, n, row)
+    w.blocks(0, a.rows, rows, back=not lower)
 
 
 def refuse_singular(w: Work, a: Sheet) -> None:
