@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator
+from functools import cache
 from inspect import signature
+from itertools import zip_longest
 from types import ModuleType
 from typing import Any
 
@@ -27,7 +29,7 @@ OWN = "Write st.exp(x) for np.exp(x): the functions of st are part of the progra
 # Functions of NumPy that look at numbers, or at the type, and give no array.
 LOOKING = """
 shape ndim size allclose array_equal array_equiv array_repr array_str array2string save savez savetxt may_share_memory
-shares_memory iscomplexobj isrealobj can_cast result_type common_type min_scalar_type copyto
+shares_memory iscomplexobj isrealobj can_cast result_type common_type min_scalar_type
 """
 
 # What functions and ufuncs of NumPy are called here; those of one name take the same arguments.
@@ -44,14 +46,18 @@ histogram bincount isclose count_nonzero isin meshgrid broadcast_arrays nan_to_n
 nanmin nanstd nanvar nanmedian vstack hstack dot take_along_axis rot90 flatnonzero argwhere conj real imag angle i0
 sinc matrix_transpose unstack inner append insert delete hsplit vsplit dsplit array_split atleast_1d atleast_2d
 atleast_3d fliplr flipud column_stack dstack ravel logaddexp2 fmod fmax fmin deg2rad rad2deg isposinf isneginf frexp
-ldexp cbrt float_power diagonal nanprod nanquantile nanpercentile repeat
+ldexp cbrt float_power diagonal nanprod nanquantile nanpercentile repeat argpartition correlate diagflat digitize
+ediff1d gradient iscomplex isreal lexsort nanargmax nanargmin nancumprod nancumsum partition poly polyadd polyder
+polymul polysub polyval ptp resize rollaxis roots unwrap compress extract intersect1d setdiff1d setxor1d union1d
+select vdot put place putmask fill_diagonal put_along_axis
 """
+# What writes into its first argument.
+WRITING = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
 OTHER = {
     "absolute": "abs", "fabs": "abs", "power": "pow", "amax": "max", "amin": "min", "rint": "round", "arctan": "atan",
     "arcsin": "asin", "arccos": "acos", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
     "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift", "invert": "bitwise_invert",
     "conjugate": "conj", "array": "asarray", "concat": "concatenate", "around": "round", "round": "round",
-    "cumsum": "cumulative_sum", "cumprod": "cumulative_prod",
 }
 # What takes other arguments here.
 ADAPTED: dict[str, Callable[..., Any]] = {
@@ -59,19 +65,18 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "permute_dims": lambda a, axes=None: stele().permute(a, *(axes or ())),
     "ravel":        lambda a: a.flatten(),
     "unique":       lambda ar: stele().unique_values(ar),
-    "dot":          lambda a, b: a * b if not (np.ndim(a) and np.ndim(b)) else stele().tensordot(
-                        a, b, ((-1,), (-min(np.ndim(b), 2),))),
+    "dot":          lambda a, b: multiplied(listed(a), listed(b)),
     "broadcast_arrays": lambda *args: np.broadcast_arrays(*map(numbers_of, args)) if any(
                         a is None for a in args) else stele().broadcast_arrays(*map(stele().asarray, args)),
     "copy":         lambda a: a.clone(),
+    "copyto":       lambda dst, src, where=None: stele().copyto(dst, src, where),
+    "cumsum":       lambda a, axis=None, dtype=None: stele().cumulative_sum(*flat(a, axis), dtype=dtype),
+    "cumprod":      lambda a, axis=None, dtype=None: stele().cumulative_prod(*flat(a, axis), dtype=dtype),
     "split":        lambda ary, indices_or_sections, axis=0: stele().split(
                         ary, sections(ary.shape[axis], indices_or_sections), axis=axis),
-    "take":         lambda a, indices, axis=None: stele().take(
-                        a.flatten() if axis is None else a, indices, axis=0 if axis is None else axis),
+    "take":         lambda a, indices, axis=None, mode="raise": stele().take(
+                        *flat(a, axis, listed(indices)), mode=mode),
 }
-# What takes lists of numbers as arrays.
-LISTS = frozenset(["where", "isin", "clip", "searchsorted", "interp", "dot", "matmul", "outer", "inner", "kron",
-                   "convolve", "cross", "maximum", "take"])
 LOOKS, SAME = frozenset(LOOKING.split()), frozenset(NAMESAKES.split())
 REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
            "logical_or": "any"}
@@ -87,20 +92,64 @@ def sections(n: int, at: Any) -> list[int]:
     return [max(end - start, 0) for start, end in zip([0, *ends], ends)]
 
 
-def counterpart(f: Any, name: str, given: Collection[str]) -> Callable[..., Any] | None:
-    """The function here of a function of NumPy, if there is one that takes the arguments of these names."""
+def flat(a: Any, axis: int | None, *more: Any) -> tuple[Any, ...]:
+    """An array and an axis, with more between them: without an axis all elements in a row."""
+    return (a.flatten(), *more, 0) if axis is None else (a, *more, axis)
+
+
+def multiplied(a: Any, b: Any) -> Any:
+    """What NumPy's dot is: of numbers their product, else the sum over the last axis of a and the last but one of b."""
+    if not (np.ndim(a) and np.ndim(b)):
+        return a * b
+    return stele().tensordot(a, b, ((-1,), (-min(np.ndim(b), 2),)))
+
+
+def counterpart(f: Any, name: str) -> Callable[..., Any] | None:
+    """The function here of a function of NumPy, if there is one."""
     room: Any = stele()
-    where = getattr(f, "__module__", "") or ""
+    where = getattr(f, "__module__", "") or "numpy"
     if where in ("numpy.linalg", "numpy.fft"):
         room = getattr(room, where.rpartition(".")[2])
-        found = getattr(room, name) if name in room.__all__ else None
-    elif name in ADAPTED:
-        found = ADAPTED[name]
-    else:
-        own = name if name in SAME else OTHER.get(name, "")
-        found = getattr(room, own) if own in room.__all__ or own in ALIASES else None
-    known = () if found is None else signature(found).parameters
-    return found if all(key in known or argument(key, known) for key in given) else None
+        return getattr(room, name) if name in room.__all__ else None
+    if where != "numpy" and not isinstance(f, np.ufunc):
+        return None
+    own = name if name in SAME else OTHER.get(name, "")
+    return ADAPTED[name] if name in ADAPTED else getattr(room, own) if own in room.__all__ or own in ALIASES else None
+
+
+parameters_of = cache(lambda f: signature(f).parameters)    # pyright: ignore[reportUnknownVariableType]
+
+
+def respelled(f: Any, own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+              ) -> tuple[list[Any], dict[str, Any]] | None:
+    """The arguments of a function of NumPy as those of its counterpart: what is needed by its place, what is not by
+    name; None where one of them has no name here. What is as NumPy has it is left out. Lists of numbers are arrays.
+    """
+    theirs, ours = parameters_of(f), parameters_of(own)
+    placed, named = list[Any](), dict[str, Any]()
+    for name, x in signature(f).bind(*args, **kwargs).arguments.items():
+        p = theirs[name]
+        if p.kind is p.VAR_POSITIONAL:
+            placed += x
+        elif p.kind is p.POSITIONAL_ONLY or (p.default is p.empty and p.kind is not p.VAR_KEYWORD):
+            placed.append(x)
+        elif not is_usual(x, p.default):
+            if (here := spelled(name, ours)) is None or here in [*ours][:len(placed)]:
+                return None
+            named[here] = x
+    arrays = {name for name, p in ours.items() if str(p.annotation).startswith("TensorLike")}
+    return [listed(x) if name in arrays else x for name, x in zip_longest(ours, placed)][:len(placed)], \
+        {name: listed(x) if name in arrays else x for name, x in named.items()}
+
+
+def spelled(name: str, ours: Collection[str]) -> str | None:
+    """What an argument of NumPy's is called here."""
+    return name if name in ours else name.lower() if name.lower() in ours else argument(name, ours)
+
+
+def is_usual(x: Any, default: Any) -> bool:
+    """Whether an argument is what it is without being given."""
+    return x is default or (isinstance(x, bool | int | float | str) and type(x) is type(default) and x == default)
 
 
 def leaving(f: Callable[..., Any], called: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -109,7 +158,7 @@ def leaving(f: Callable[..., Any], called: str, args: tuple[Any, ...], kwargs: d
     """
     tensors = [x for x in walked((args, kwargs)) if isinstance(x, Looking)]
     carries = any(x.requires_grad for x in tensors)     # type: ignore[attr-defined]
-    writes = f.__name__ == "at" and isinstance(args[0], Looking)
+    writes = (f.__name__ == "at" or f.__name__ in WRITING) and isinstance(args[0], Looking)
     if TRACING.get() is not None or carries or writes:
         numbers = "np.array(x)" if writes else "x.numpy()"
         raise ArgumentError(f"{called} has no counterpart on tensors",
@@ -169,12 +218,15 @@ class Exchange(Looking):
         name = f.__name__
         if name in ("shape", "ndim", "size") and len(args) == 1:
             return getattr(args[0], name)
-        if name in LOOKS:
+        if name in LOOKS or (name in WRITING and not isinstance(args[0], Looking)):
             return f(*map(numbers_of, args), **{key: numbers_of(x) for key, x in kwargs.items()})
-        kwargs = {key: x for key, x in kwargs.items() if x is not None or key not in ("dtype", "out")}
-        own = None if any(map(is_of_objects, args)) else counterpart(f, name, kwargs)
-        args = tuple(map(listed, args)) if name in LISTS else args
-        return leaving(f, called(f), args, kwargs) if own is None else own(*args, **kwargs)
+        out = kwargs.get("out")
+        asked = {key: x for key, x in kwargs.items() if key != "out"} if isinstance(out, Looking) else kwargs
+        own = None if any(map(is_of_objects, args)) else counterpart(f, name)
+        if own is None or (given := respelled(f, own, args, asked)) is None:
+            return leaving(f, called(f), args, kwargs)
+        made = own(*given[0], **given[1])
+        return made if asked is kwargs else out.rebind(made)    # type: ignore[union-attr]
 
     @public
     def __array_ufunc__(self, f: Any, method: str, *args: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -184,8 +236,8 @@ class Exchange(Looking):
             return getattr(f, method)(*map(numbers_of, args), out=out, **kwargs)
         if method == "reduce" and name in REDUCED:
             return getattr(stele(), REDUCED[name])(*args, **{"axis": 0, **kwargs})
-        own = counterpart(f, name, kwargs) if method == "__call__" else None
-        if own is not None:
+        own = counterpart(f, name) if method == "__call__" else None
+        if own is not None and all(spelled(key, parameters_of(own)) for key in kwargs):
             made = own(*map(listed, args), **kwargs)
             return made if out is None else out[0].rebind(made)
         return leaving(getattr(f, method), called(f, f".{method}" * (method != "__call__")), args, kwargs)

@@ -1148,12 +1148,13 @@ def binary_cross_entropy(logits: TensorLike, targets: TensorLike, reduction: str
     >>> st.binary_cross_entropy(st.tensor([0.0, 1000.0]), st.tensor([1.0, 0.0]), reduction="none")
     tensor([6.931472e-01, 1.000000e+03])
     """
-def take(x: TensorLike, i: TensorLike, axis: int | None=None) -> Tensor:
+def take(x: TensorLike, i: TensorLike | Sequence[int], axis: int | None=None, mode: str='raise') -> Tensor:
     """The elements `i` of an axis: x.shape[:axis] + i.shape + x.shape[axis+1:]; negative ones count from the end.
 
     Without an axis those of the elements in row-major order, as of NumPy and PyTorch. Elements named twice sum their
-    gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange for an index outside of the
-    axis.
+    gradients. An index outside of the axis is the nearest one under `mode` "clip", and counted round under "wrap".
+    Raises DTypeError for other than integers, OptionError for another mode and, when run, IndexOutOfRange for an index
+    outside of the axis.
 
     >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
     >>> st.take(x, st.tensor([0, -1]), axis=1).tolist()

@@ -60,6 +60,16 @@ class Looking(Handle):
         """The number of elements; 1 where there are no axes."""
         return opened(self.value.type.size)
 
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return self.dtype.bytes
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self.size * self.dtype.bytes
+
     @public
     def __len__(self) -> int:
         if not self.shape:

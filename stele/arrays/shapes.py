@@ -4,15 +4,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from stele.arrays.opensize import plain
-from stele.errors import ShapeError
+from stele.errors import ArgumentError, ShapeError
 from stele.ir.graph import Value
-from stele.ir.types import Shape, axis_of, product, show
-from stele.ops import linear, shaping
+from stele.ir.types import DTYPES, DType, Shape, axis_of, product, show
+from stele.ir.types import dtype as dtype_named
+from stele.ops import bits, linear, shaping
 from stele.ops.arguments import shape, wholes
 from stele.ops.statistics import over
 
 Sizes = Any     # whole numbers one by one, or one sequence of them
+SizesOrDType = Any
 
 
 def order_of(given: tuple[Any, ...], what: str = "axis") -> tuple[Any, ...]:
@@ -39,6 +43,35 @@ def reshape(x: Value, shape: Sizes, *more: Sizes, copy: bool | None = None) -> V
     if sum(n == -1 for n in wanted) > 1:
         raise ShapeError(f"reshape to {show(wanted)} leaves more than one size open; write -1 once")
     return linear.reshape(x, wanted)
+
+
+def view(x: Value, *shape: SizesOrDType, dtype: DType | None = None) -> Value:
+    """The same elements under another `shape`, as of `reshape`; or, given a `dtype` alone, their bits as its elements.
+
+    Bits stay as they are in memory, the lowest bytes first: along the last axis there are more elements of a narrower
+    dtype, and fewer of a wider one. Of complex numbers the real part comes first, and a byte is a true bool unless it
+    is 0. No gradient passes to another dtype. `float`, `int` and `complex` are those of the width of x. Raises
+    ShapeError where sizes do not fit, DTypeError for what is no dtype, ArgumentError for a shape and a dtype.
+
+    >>> x = st.tensor([[1.0, -2.0]])
+    >>> x.view(2).shape, x.view("int32").tolist(), x.view(st.uint16).tolist()
+    ((2,), [[1065353216, -1073741824]], [[0, 16256, 0, 49152]])
+    """
+    if dtype is None and len(shape) == 1 and isinstance(shape[0], str | type | DType | np.dtype):
+        shape, dtype = (), of_width(x.dtype, shape[0])
+    if dtype is None:
+        return reshape(x, *shape) if shape else x
+    if shape:
+        raise ArgumentError(f"view takes a shape or a dtype, got both: {show(order_of(shape, 'size'))} and {dtype}",
+                            hint="Write x.view(dtype).view(shape).")
+    return bits.seen_as(x, dtype)
+
+
+def of_width(own: DType, named: Any) -> DType:
+    """The dtype that is named; of a Python type that whose numbers are as wide as those of another one."""
+    kind = {float: "f", int: "i", complex: "c"}.get(named) if isinstance(named, type) else None
+    wide = (d for d in (own, own.real, own.complex, *DTYPES.values()) if d.real.bits == own.real.bits)
+    return next((d for d in wide if d.kind == kind), None) or dtype_named(named)
 
 
 def permute(x: Value, axes: Sizes = (), *more: Sizes) -> Value:

@@ -633,16 +633,17 @@ class Tensor(Hooking):
         >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
         ([[0, 1, 2], [3, 4, 5]], (3, 2))
         """
-    def view(self, shape: builtins.int | Sequence[builtins.int], *more: builtins.int | Sequence[builtins.int], copy:
-            builtins.bool | None=None) -> Tensor:
-        """The same elements in row-major order under another `shape`, given as one sequence or as this size and `more`.
+    def view(self, *shape: builtins.int | Sequence[builtins.int] | DTypeLike, dtype: DTypeLike | None=None) -> Tensor:
+        """The same elements under another `shape`, as of `reshape`; or, given a `dtype` alone, their bits as its elements.
 
-        One size may be -1: what is left. Values never change, so it is all the same whether they are to be a `copy`. In the
-        dtype of x. Raises ShapeError where the numbers of elements differ, or two sizes are -1.
+        Bits stay as they are in memory, the lowest bytes first: along the last axis there are more elements of a narrower
+        dtype, and fewer of a wider one. Of complex numbers the real part comes first, and a byte is a true bool unless it
+        is 0. No gradient passes to another dtype. `float`, `int` and `complex` are those of the width of x. Raises
+        ShapeError where sizes do not fit, DTypeError for what is no dtype, ArgumentError for a shape and a dtype.
 
-        >>> x = st.arange(6)
-        >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
-        ([[0, 1, 2], [3, 4, 5]], (3, 2))
+        >>> x = st.tensor([[1.0, -2.0]])
+        >>> x.view(2).shape, x.view("int32").tolist(), x.view(st.uint16).tolist()
+        ((2,), [[1065353216, -1073741824]], [[0, 16256, 0, 49152]])
         """
     def permute(self, axes: builtins.int | Sequence[builtins.int]=(), *more: builtins.int |
             Sequence[builtins.int]) -> Tensor:
@@ -715,12 +716,22 @@ class Tensor(Hooking):
         >>> x.tolist(), y.tolist()
         ([1, 2], [2, 3])
         """
-    def take(self, i: TensorLike, axis: builtins.int | None=None) -> Tensor:
+    def copy(self) -> Tensor:
+        """The array itself: values never change, so a copy is the same value under another handle.
+
+        >>> x = st.tensor([1, 2])
+        >>> y = x.clone()
+        >>> y += 1
+        >>> x.tolist(), y.tolist()
+        ([1, 2], [2, 3])
+        """
+    def take(self, i: TensorLike | Sequence[builtins.int], axis: builtins.int | None=None, mode: str='raise') -> Tensor:
         """The elements `i` of an axis: x.shape[:axis] + i.shape + x.shape[axis+1:]; negative ones count from the end.
 
         Without an axis those of the elements in row-major order, as of NumPy and PyTorch. Elements named twice sum their
-        gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange for an index outside of the
-        axis.
+        gradients. An index outside of the axis is the nearest one under `mode` "clip", and counted round under "wrap".
+        Raises DTypeError for other than integers, OptionError for another mode and, when run, IndexOutOfRange for an index
+        outside of the axis.
 
         >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
         >>> st.take(x, st.tensor([0, -1]), axis=1).tolist()

@@ -49,6 +49,16 @@ class DType:
         return self.bits // 8
 
     @property
+    def itemsize(self) -> int:
+        """The bytes of an element, as NumPy calls them."""
+        return self.bytes
+
+    @property
+    def char(self) -> str:
+        """NumPy's code of one letter."""
+        return self.numpy.char
+
+    @property
     def numpy(self) -> np.dtype[Any]:
         return NUMPY[self.name] if self.name in NUMPY else NUMPY.setdefault(self.name, brain_float())
 

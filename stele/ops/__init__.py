@@ -12,7 +12,7 @@ __all__ = ["ALL", "operators"]
 FAMILIES = """
 linear parts windows generate elementwise.arithmetic elementwise.unary elementwise.binary elementwise.elementary
 elementwise.signs elementwise.special gather reduction contraction random control branch repeat checkpoint derived
-fixed called foreign collective composite pooling lapack factors fourier cumulative sorting counting everyday"""
+fixed called foreign collective composite pooling lapack factors fourier cumulative sorting counting everyday bits"""
 LEAVES: tuple[type[Op], ...] = Parameter, Literal, Constant, Item
 
 if TYPE_CHECKING:

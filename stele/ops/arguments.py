@@ -13,7 +13,7 @@ import numpy as np
 from stele import config
 from stele.errors import ArgumentError, OptionError, ShapeError, SteleError, advice, nearest
 from stele.ir.door import P, R, leaving
-from stele.ir.graph import Value, literal
+from stele.ir.graph import Constant, Value, literal
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import MOST_BYTES, Shape, dtype, number_of
 
@@ -227,6 +227,11 @@ def operand(x: Any, what: str) -> Value:
     return literal(x)  # type: ignore[reportUnknownArgumentType]
 
 
+def positions(x: Any, what: str) -> Value:
+    """Positions on an axis: an array, a number, or a list of numbers."""
+    return operand(x, what) if not is_series(x) else Constant(np.array(wholes(x, f"every index of {what}"), np.int64))()
+
+
 def operands(x: Any, what: str) -> tuple[Value, ...]:
     """A sequence of arrays."""
     if isinstance(x, Value):
@@ -304,7 +309,9 @@ FORMS: dict[str, Form] = {
     "Any":                              untouched,
     "Operand":                          untouched,
     "Operand | None":                   untouched,
+    "Positions":                        positions,
     "Sizes":                            untouched,
+    "SizesOrDType":                     untouched,
     "Key":                              untouched,
     "Equation":                         untouched,
     "Terms":                            untouched,

@@ -196,7 +196,7 @@ def histogram(x: Value, bins: Operand = 10, *, range: Operand | None = None, wei
     if edges.ndim != 1:
         raise ShapeError(f"histogram needs edges (n + 1,) of its bins, got {show(edges.shape)}")
     dtype = promote(edges.dtype, row.dtype)
-    edges, row = cast(edges, dtype), cast(row, dtype)
+    given, edges, row = edges, cast(edges, dtype), cast(row, dtype)
     n = edges.shape[0] - 1
     last = slice_axis(edges, 0, n, 1)
     at = Search(True)(edges, row) - 1
@@ -206,15 +206,18 @@ def histogram(x: Value, bins: Operand = 10, *, range: Operand | None = None, wei
     counts = slice_axis(ScatterAdd(0, n + 1)(parts, Select()(is_inside, at, quantity(n))), 0, 0, n)
     if density:
         counts = cast(counts, dtype) / sum(cast(counts, dtype)) / diff(edges)
-    return counts, edges
+    return counts, given
 
 
 def even_edges(row: Value, bins: int, ends: Operand | None) -> Value:
     """The edges of equal bins from one end to the other."""
     if ends is not None:
+        if isinstance(ends, Value) and ends.shape == (2,):
+            ends = tuple(reshape(slice_axis(ends, 0, k, 1), ()) for k in (0, 1))
         if len(pair := sequence(ends, "range of histogram", "two numbers (low, high)")) != 2:
             refuse("range of histogram", "two numbers (low, high)", ends)
-        low, high = (literal(number(n, "every end of range"), row.dtype) for n in pair)
+        low, high = (cast(n, row.dtype) if isinstance(n, Value) and not n.shape else
+                     literal(number(n, "every end of range"), row.dtype) for n in pair)
     elif row.shape[0] == 0:
         low, high = (literal(n, row.dtype) for n in (0, 1))
     else:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from builtins import all as every
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,15 @@ from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.sizes import Dim
 from stele.ir.types import Shape, Type, axis_of, bool_, broadcast_shapes, float32, product, same, show, uint8, uint64
 from stele.ops.along import take_along
-from stele.ops.arguments import choice, whole
+from stele.ops.arguments import whole
 from stele.ops.cumulative import cumulative_prod, cumulative_sum
 from stele.ops.diagonals import diag, diagonal
-from stele.ops.elementwise.arithmetic import Equal, Maximum, Minimum, NotEqual, Select
+from stele.ops.elementwise.arithmetic import Equal, NotEqual, Select
 from stele.ops.elementwise.base import Operand, meet
 from stele.ops.elementwise.binary import floor_divide, logical_or, remainder, shift_right
 from stele.ops.elementwise.unary import Abs, isnan, trunc
 from stele.ops.gather import CheckIndex
-from stele.ops.indexing import wrapped
+from stele.ops.indexing import within
 from stele.ops.joining import stack
 from stele.ops.linear import along, broadcast, cast, expand_dims, full, reshape, zeros_like
 from stele.ops.parts import conj, imag
@@ -397,12 +397,9 @@ def choose(i: Value, choices: Sequence[Value], *, mode: str = "raise") -> Value:
     [3, 2]
     """
     n = len(choices)
-    i = MODES[choice(mode, "mode of choose", MODES)](i, n)
+    i = within(i, n, mode)
     i, *parts = (broadcast(v, broadcast_shapes(i.shape, *(c.shape for c in choices))) for v in (i, *choices))
     return reshape(take_along(stack(parts), expand_dims(CheckIndex(n)(i), (0,)), 0), i.shape)
 
-
-MODES: dict[str, Callable[[Value, int], Value]] = {
-    "raise": wrapped, "wrap": remainder, "clip": lambda i, n: Minimum()(Maximum()(i, 0), n - 1)}
 
 ALL = (CommonDivisor,)

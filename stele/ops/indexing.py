@@ -13,8 +13,10 @@ from stele.errors import BadKey, DTypeError, IndexOutOfRange, ShapeError
 from stele.ir.graph import Array, Constant, Value, literal
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import SIZES, Shape, below, bool_, int64, number_of, product, same, show
-from stele.ops.elementwise.arithmetic import Select
+from stele.ops.arguments import choice
+from stele.ops.elementwise.arithmetic import Maximum, Minimum, Select
 from stele.ops.elementwise.base import meet
+from stele.ops.elementwise.binary import Remainder
 from stele.ops.gather import CheckIndex, Gather, ScatterOnto, ScatterPut, from_beginning
 from stele.ops.generate import factor
 from stele.ops.linear import Slice, broadcast, cast, full, reshape, transpose
@@ -219,12 +221,26 @@ def flattened(selection: Selection) -> tuple[Value, Shape]:
     return flat, flat.shape
 
 
-def wrapped(i: Value, n: Dim) -> Value:
-    """Positions with negative ones counted from the end; unsigned ones as they are."""
+def integral(i: Value) -> Value:
+    """Positions themselves; raises DTypeError for other than integers."""
     if i.dtype.kind not in "iu":
         raise DTypeError(f"an index array needs an integer dtype, got {i.type}",
                          hint="Convert with .astype('int64').")
-    return i if i.dtype.kind == "u" else from_beginning(i, n)
+    return i
+
+
+def wrapped(i: Value, n: Dim) -> Value:
+    """Positions with negative ones counted from the end; unsigned ones as they are."""
+    return i if integral(i).dtype.kind == "u" else from_beginning(i, n)
+
+
+def within(i: Value, n: Dim, mode: str) -> Value:
+    """Positions on an axis of n, by NumPy's `mode`: "raise" leaves those outside, "wrap" counts round, "clip" moves
+    them to the nearest."""
+    if choice(mode, "mode", ("raise", "wrap", "clip")) == "raise":
+        return wrapped(i, n)
+    i, count = cast(integral(i), int64), factor(n)
+    return Remainder()(i, count) if mode == "wrap" else Minimum()(Maximum()(i, 0), count - 1)
 
 
 def checked(i: Value, n: Dim) -> Value:

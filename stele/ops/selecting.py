@@ -10,17 +10,19 @@ from stele.ir.sizes import Dim
 from stele.ir.types import axis_of, below, bool_, product, same, show
 from stele.ops.elementwise.arithmetic import Select
 from stele.ops.gather import Gather
-from stele.ops.indexing import cast_like, put, repeated, set_index, wrapped
+from stele.ops.indexing import cast_like, put, repeated, set_index, within, wrapped
 from stele.ops.linear import cast, full, reshape, rowed, slice_axis
 from stele.ops.sorting import take_along_axis
 
+Positions = Value
 
-def take(x: Value, i: Value, *, axis: int | None = None) -> Value:
+def take(x: Value, i: Positions, *, axis: int | None = None, mode: str = "raise") -> Value:
     """The elements `i` of an axis: x.shape[:axis] + i.shape + x.shape[axis+1:]; negative ones count from the end.
 
     Without an axis those of the elements in row-major order, as of NumPy and PyTorch. Elements named twice sum their
-    gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange for an index outside of the
-    axis.
+    gradients. An index outside of the axis is the nearest one under `mode` "clip", and counted round under "wrap".
+    Raises DTypeError for other than integers, OptionError for another mode and, when run, IndexOutOfRange for an index
+    outside of the axis.
 
     >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
     >>> st.take(x, st.tensor([0, -1]), axis=1).tolist()
@@ -30,7 +32,7 @@ def take(x: Value, i: Value, *, axis: int | None = None) -> Value:
     """
     x = reshape(x, (-1,)) if axis is None else x
     axis = axis_of(axis or 0, x.ndim)
-    return Gather(axis)(x, wrapped(i, x.shape[axis]))
+    return Gather(axis)(x, within(i, x.shape[axis], mode))
 
 
 def embedding(table: Value, i: Value) -> Value:

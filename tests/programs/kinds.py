@@ -147,6 +147,8 @@ ELEMENTWISE = (
          operands="where", result=lambda d, a: (d[1],), weight=2.0),
     Kind("astype", lambda x, dtype: x.astype(dtype), cast, retyped, operands="own", result=named, noise="rounded",
          weight=3.0, smooth=False),
+    Kind("bits", lambda x: x.view("uint8") & 1, lambda x: x.view(np.uint8) & 1, alone, INT, operands="own",
+         result=lambda d, a: (type_named("uint8"),), smooth=False, weight=0.3),
     Kind("held_tanh", st.checkpoint(st.tanh), np.tanh, alone, "f", operands="float", noise="rounded"),
     Kind("held_product", st.checkpoint(lambda x, z: x * z), np.multiply, paired, "iuf", noise="rounded"),
     Kind("stop_gradient", st.stop_gradient, lambda x: x, alone, "f", weight=0.3, smooth=False),

@@ -67,6 +67,9 @@ def text(x: Any) -> str:
 
 
 def bitcast(c: Call, x: Any) -> Any:
-    """The same bits as another element type of the same width."""
+    """The same bits as another element type of the same width: in the program where tensors have both."""
+    dtype = dtype_named(c.get("to"))
+    if isinstance(x, st.Tensor) and dtype.name in DTYPES:
+        return x.view(dtype.name)
     array = host(x)
-    return value(np.atleast_1d(array).copy().view(dtype_named(c.get("to"))).reshape(array.shape))
+    return value(np.atleast_1d(array).copy().view(dtype).reshape(array.shape))
