@@ -38,6 +38,10 @@ np.linalg.lstsq(q, q[:, 0], rcond=None)[0]; np.linalg.pinv(q, rcond=-1); np.unst
 np.select([d > 1, d > 2], [d, d * 2], 0.0); np.block([[m, m], [m, m]]); np.linalg.multi_dot([q, q.T, q])
 np.matvec(q.T, q[:, 0]); np.frexp(d)[0]; np.modf(d)[1]; np.quantile(d, [0.1, 0.5]); np.average(d, weights=d)
 x.conjugate(); (x * 1j).conjugate()
+x.view("i4"); x.view(np.uint8); d.view("c16"); b.view("u1"); x[:0].view("i4"); np.mean(m, 0, None, None, True)
+np.std(m, 0, None, None, 1); np.max(m, 0, None, True); np.cumsum(m); np.ravel(m, "F"); np.cov(x, y)
+m.take([0, 1], axis=1); np.histogram(x, 3, (0, 5))[0]; np.emath.sqrt(-x); np.polyval([1, 2, 3], x)
+np.take(m, [0, 7], 1, mode="clip"); x.nbytes
 np.interp(1.5, np.array([1.0, 2.0]), x[:2]); np.linspace(x[0], x[1], 3); np.arange(x[2], x[3]); np.r_[x, y]; np.c_[x, y]
 """,
     "python": """

@@ -257,6 +257,63 @@ def test_arrays_of_numpy_take_tensors_in_place() -> None:
     assert y is x and x.tolist() == [2, 3]
 
 
+PLACED = {
+    "mean":       lambda x: np.mean(x, 0, None, None, True),
+    "std":        lambda x: np.std(x, 0, None, None, 1),
+    "max":        lambda x: np.max(x, 0, None, True),
+    "cumsum":     lambda x: np.cumsum(x),
+    "cumprod":    lambda x: np.cumprod(x, 1),
+    "repeat":     lambda x: np.repeat(x, [1, 2, 1], 0),
+    "take":       lambda x: np.take(x, [0, 9], 1, None, "clip"),
+    "wrapped":    lambda x: np.take(x, [-1, 9], mode="wrap"),
+    "digitize":   lambda x: np.digitize(x, [0.0, 1.0], True),
+    "gradient":   lambda x: np.gradient(x, 0.5, axis=1),
+    "select":     lambda x: np.select([x > 1, x > 0], [x, -x], 0),
+    "histogram":  lambda x: np.histogram(x, 3, (-1, 1))[0],
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_arguments_of_numpys_functions_stand_where_numpy_has_them(name: str) -> None:
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype("f4")
+    want, got = np.asarray(PLACED[name](x)), PLACED[name](st.tensor(x))
+    assert isinstance(got, st.Tensor) and got.shape == want.shape
+    np.testing.assert_allclose(got.numpy(), want, rtol=2e-6, atol=1e-6)
+
+
+WRITES = {
+    "copyto":          lambda x: np.copyto(x, 1.0, where=x > 0),
+    "put":             lambda x: np.put(x, [0, 5], [7.0, 8.0]),
+    "place":           lambda x: np.place(x, x > 0, [7.0, 8.0]),
+    "putmask":         lambda x: np.putmask(x, x > 0, [7.0, 8.0]),
+    "fill_diagonal":   lambda x: np.fill_diagonal(x, 5.0),
+    "put_along_axis":  lambda x: np.put_along_axis(x, np.array([[1], [2], [0]]), 9.0, 1),
+    "out":             lambda x: np.clip(x, 0, 1, out=x),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_functions_of_numpy_that_write(name: str) -> None:
+    """Into a tensor, which is rebound, and into an array of NumPy's; inside of a program too."""
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype("f4")
+
+    def f(x: st.Tensor) -> st.Tensor:
+        y = x.copy()
+        WRITES[name](y)
+        return y
+
+    t, want = st.tensor(x), x.copy()
+    WRITES[name](want)
+    for call in (f, st.compile(f)):
+        assert np.array_equal(call(t).numpy(), want) and np.array_equal(t.numpy(), x)
+    with pytest.raises(ArgumentError, match=r"np\.fill_diagonal has no counterpart.*np\.array\(x\)"):
+        np.fill_diagonal(t, 1.0, wrap=True)
+
+
+def test_a_function_of_another_module_is_none_of_the_same_name() -> None:
+    assert np.emath.sqrt(st.tensor([-4.0])).tolist() == [2j]
+
+
 def test_every_name_that_numpy_dispatches_means_the_same_here() -> None:
     """Names of the table are functions of NumPy, and what they are called here means that."""
     named = exchange.SAME | exchange.OTHER.keys() | exchange.LOOKS | exchange.ADAPTED.keys()
