@@ -3,12 +3,15 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from formats import ROOT
 
+from stele.data import images
 from stele.data.images import load_image, load_images
+from stele.data.pixels import pixels
 from stele.errors import DataError
 
 PIL = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
@@ -75,3 +78,24 @@ def test_without_pillow_the_error_says_what_to_install(tmp_path: Path) -> None:
             "except DataError as error: print(error)")
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "reading cat.jpg needs Pillow, got none installed. Run: pip install 'stele-dl[images]'\n"
+
+
+KINDS: list[dict[str, Any]] = [{}, {"progressive": True}, {"subsampling": 0}, {"subsampling": 1}, {"quality": 30}]
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
+def test_simplejpeg_gives_the_bytes_that_pillow_gives(tmp_path: Path, mode: str) -> None:
+    """JPEG of every kind, and what is none or not whole, which Pillow explains."""
+    pytest.importorskip("simplejpeg", reason="simplejpeg is not installed")
+    path = tmp_path / "a.jpg"
+    for size in ((1, 1), (7, 13), (101, 57)):
+        for options in KINDS:
+            photograph(path, *size, mode)
+            PIL.open(path).save(path, "JPEG", **options)
+            assert (images.by_turbo(path.read_bytes(), path) is None) == (mode == "CMYK")
+            assert np.array_equal(images.rgb(path), pixels(images.decoded(path)))
+    whole = path.read_bytes()
+    for raw in (whole[:len(whole) // 2], whole[:20], b"\xff\xd8\xff"):
+        path.write_bytes(raw)
+        with pytest.raises(DataError, match=r"a\.jpg"):
+            images.rgb(path)

@@ -8,11 +8,13 @@ import struct
 import zlib
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stele.data.pixels import pixels
 from stele.errors import DataError
 from stele.files import located, regular
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 RESIZE, CROP = 256, 224
+JPEG = b"\xff\xd8\xff"
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")     # what Pillow may try: one of its others starts a program
 PIXELS, SLIMMEST = 1 << 26, 64                      # of one image, and how many times one side may be the other
 BYTES = 4 * PIXELS                                  # of a file, since some formats are read before they are looked at
@@ -71,10 +74,49 @@ def pillow(what: str) -> Any:
 
 def decoded(path: Path, mode: str = "RGB") -> "Image.Image":
     """The pixels of a file in a mode of Pillow's, all decoded."""
+    return unpacked(content(path), mode, path)
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a file of an image."""
     with faults(path), regular(path) as file:
         if os.fstat(file.fileno()).st_size > BYTES:
             raise DataError(f"an image needs at most {BYTES:,} bytes, got more at {path}. Make it smaller.")
-        return unpacked(file.read(), mode, path)
+        return file.read()
+
+
+def rgb(path: Path) -> np.ndarray:
+    """The pixels of a file as uint8 (3, height, width), which nobody else writes to.
+
+    Those of a JPEG by simplejpeg where that is installed: the bytes that Pillow gives, in three quarters of the time.
+    """
+    raw = content(path)
+    found = by_turbo(raw, path)
+    return pixels(unpacked(raw, "RGB", path)) if found is None else found
+
+
+@cache
+def turbo() -> Any:
+    """The library libjpeg-turbo of simplejpeg, an extra, or None."""
+    try:
+        return importlib.import_module("simplejpeg")
+    except ImportError:
+        return None
+
+
+def by_turbo(raw: bytes, path: Path) -> np.ndarray | None:
+    """The pixels of a JPEG that libjpeg-turbo has no complaint of; None of others, which Pillow reads or explains."""
+    if not raw.startswith(JPEG) or (library := turbo()) is None:
+        return None
+    try:
+        height, width, space, _ = library.decode_jpeg_header(raw)
+        if space not in ("YCbCr", "Gray") or not 0 < height * width <= PIXELS:
+            return None
+        found: np.ndarray = library.decode_jpeg(raw, "RGB")
+    except ValueError:
+        return None
+    _check(width, height, path)
+    return found.transpose(2, 0, 1)
 
 
 def unpacked(raw: bytes, mode: str, path: Path | str, formats: Sequence[str] = FORMATS) -> "Image.Image":
