@@ -257,11 +257,17 @@ def largest(c: Call, x: Any) -> Any:
     o = c.options("argmax")
     k, values = number_or(o, "top_k", 1), o.get("out_max_val", False)
     if "axis" in o.fields:
-        top, at = st.topk(x, k, axis=axis_of(o, x))
+        top, at = places(x, k, axis_of(o, x))
         return top if values else at.astype(x.dtype)
-    top, at = st.topk(x.reshape((x.shape[0], math.prod(x.shape[1:]))), k, axis=1)
+    top, at = places(x.reshape((x.shape[0], math.prod(x.shape[1:]))), k, 1)
     parts = [at.astype(x.dtype), top] if values else [at.astype(x.dtype)]
     return st.stack(parts, axis=1)
+
+
+def places(x: Any, k: int, axis: int) -> tuple[Any, Any]:
+    """The k largest elements along an axis, and where they stand."""
+    found: Any = st.topk(x, k, axis=axis)
+    return found
 
 
 def embedded(c: Call, x: Any) -> Any:

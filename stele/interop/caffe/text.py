@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 from stele.errors import DataError
 
@@ -72,7 +72,7 @@ class Message:
         if kind is float and type(x) is int:
             return kind(x)
         if type(x) is kind or (kind is str and isinstance(x, str)):
-            return x
+            return cast(T, x)
         return self.refuse(f"{name} needs a {kind.__name__}, got {'a message' if isinstance(x, Message) else repr(x)}")
 
     def refuse(self, why: str, hint: str | None = None) -> NoReturn:
