@@ -99,8 +99,8 @@ class JSONLines(Logger):
 class TensorBoard(Logger):
     """Writes events for TensorBoard to a `folder`, every `every` steps and every epoch; needs `stele-dl[tensorboard]`.
 
-    Samples of strings and of images, uint8 (H, W) or (H, W, 3), are shown too. Where TensorBoard is not
-    installed the error says what to install. Raises ShapeError for less than one step.
+    Numbers are shown, samples stay in their own files. Where TensorBoard is not installed the error says what to
+    install. Raises ShapeError for less than one step.
 
     >>> issubclass(train.TensorBoard, train.Logger)
     True
