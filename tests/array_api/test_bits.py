@@ -65,7 +65,7 @@ def test_shapes_and_dtypes_are_told_apart() -> None:
         x.view(4, dtype="int32")
     with pytest.raises(DTypeError, match="no dtype 'int33'"):
         x.view("int33")
-    with pytest.raises(ShapeError, match=r"the last axis of \(2, 2\) is no multiple of 4. Pad it"):
+    with pytest.raises(ShapeError, match=r"the last axis of \(2, 2\) is no multiple of 4.*Pad it"):
         x.view("complex128")
     with pytest.raises(ShapeError, match=r"a number has no axis.*x\.reshape\(1\)"):
         x.sum().view("int64")
