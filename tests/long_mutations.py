@@ -359,6 +359,7 @@ if find_spec("h5py"):
     FORMATS["keras"] = Format(model_of_keras, load_keras)
     for member, title in (("config.json", "keras, its layers"), ("model.weights.h5", "keras, its HDF5")):
         FORMATS[title] = Format(partial(keras_member, member), load_keras, partial(keras_sealed, member))
+    FORMATS["onnx, drawn"] = Format(network, lambda path: import_module("stele.inspect.view.onnx").drawing(path))
 if find_spec("av"):
     FORMATS["video"] = Format(video, st.io.read_video)
 
