@@ -12,13 +12,14 @@ from stele.ir.graph import Constant, Graph, Item, Literal, Value, literal, param
 from stele.ir.origin import Origin, inherit
 from stele.ir.sizes import size
 from stele.ir.text import parse, show
-from stele.ir.types import Guard, Type, bfloat16, bool_, float32, int64
+from stele.ir.types import Guard, Type, bfloat16, bool_, float32, int64, uint32
 from stele.ir.verify import verify
 from stele.ops import ALL
 from stele.ops.control import Scan
 from stele.ops.elementwise.unary import exp, tanh
 from stele.ops.factors import Qr
 from stele.ops.linear import Concatenate, Reshape, Sum, Transpose, reshape, zeros_like
+from stele.ops.random import RandomBits
 from stele.transform.pairs import Paired
 
 HERE = frozenset((Origin("model.py:12", 0, "net.fc1"), Origin("train.py:3")))
@@ -149,6 +150,11 @@ def faulty(change: str) -> Graph:
             y = Value(y.op, y.args, Type(float32, (3, 2)), y.where)
         case "operands":
             y = Value(Transpose((0, 0)), (x,), Type(float32, (2, 3)), y.where)
+        case "number":
+            y = Value((x + z).op, (x,), y.type, y.where)
+        case "key":
+            word = parameter("word", Type(uint32))
+            return Graph((word,), (Value(RandomBits((2,)), (word,) * 2, Type(uint32, (2,)), HERE),))
         case "origin":
             y = Value(y.op, y.args, y.type, frozenset())
         case "guard":
@@ -175,6 +181,7 @@ def replace_scan_result() -> Graph:
 @pytest.mark.parametrize(("change", "message"), [
     ("cycle", "needs itself"), ("foreign", "belongs to no list"), ("twice", "stands in the list twice"),
     ("type", "its op infers"), ("operands", "does not take its operands"), ("origin", "lost its origin"),
+    ("number", "takes 2 operands, got 1"), ("key", "RandomBits needs a key"),
     ("guard", "no parameter has"), ("tuple", "a result is the tuple"), ("inner", "in graph 0 of"),
 ])
 def test_each_invariant_is_checked(change: str, message: str) -> None:

@@ -39,6 +39,8 @@ class Op(Record):
     """
 
     family: ClassVar[str] = "host"
+    arity: ClassVar[int | None] = None
+    """How many operands, where its `type` does not ask."""
 
     def __call__(self, *args: Any) -> Value:
         x = self.prepare(*args)

@@ -60,6 +60,9 @@ def has_inferred_types(graph: Graph) -> Iterator[str]:
     for v in graph.values:
         if isinstance(v.op, Parameter):
             continue
+        if v.op.arity not in (None, len(v.args)):
+            yield f"{told(v)} takes {v.op.arity} operands, got {len(v.args)}"
+            continue
         try:
             inferred = v.op.typed(*(a.type for a in v.args))  # type: ignore[arg-type]
         except SteleError as error:

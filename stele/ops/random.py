@@ -57,12 +57,12 @@ class RandomBits(Generate):
     def prepare(self, *args: Any) -> tuple[Value, ...]:
         if len(args) == 1 and isinstance(args[0], Value) and args[0].shape == (4,):
             args = tuple(reshape(slice_axis(args[0], 0, k, 1), ()) for k in range(4))
-        if len(args) != 4 or any(not isinstance(v, Value) or v.dtype != uint32 or v.shape != () for v in args):
-            raise DTypeError("RandomBits needs a key uint32[4] (seed low, seed high, stream low, stream high), got "
-                             + ", ".join(str(v.type) if isinstance(v, Value) else repr(v) for v in args))
-        return args
+        return super().prepare(*args)
 
     def type(self, *x: Type) -> Type:
+        if [(t.dtype, t.shape) for t in x] != [(uint32, ())] * 4:
+            raise DTypeError("RandomBits needs a key uint32[4] (seed low, seed high, stream low, stream high), got "
+                             + ", ".join(map(str, x)))
         return Type(uint32, self.shape)
 
     def reference(self, *x: Array) -> Array:
