@@ -20,7 +20,7 @@ from stele.ir.door import public
 
 
 class CaffeModule(Imported):
-    """A `net` of Caffe with its `weights` by name, as `load` makes it of two files.
+    """A `net` of Caffe with its `weights` by name, and those `taken` by each layer, as `load` makes it of two files.
 
     It is called with its inputs in order or by name, of the shapes that the net says but for the batch, and returns
     what is left at the end: a tensor, or a tuple of them, float32. Blobs are parameters, "conv1.weight" and
