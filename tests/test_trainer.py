@@ -351,7 +351,7 @@ def test_what_cannot_be_trained_teaches(tmp_path: Path) -> None:
         train.Trainer(nn.Linear(2, 2)).load_state_dict({"epoch": 3})
     with pytest.raises(AttributeError, match=r"Write train.Checkpoint\(folder\)"):
         st.train.ModelCheckpoint    # noqa: B018  # pyright: ignore
-    with pytest.raises(AttributeError, match="Did you mean 'train_loss'"):
+    with pytest.raises(AttributeError, match="It has epoch, train_loss"):
         train.History({}, epochs=[{"epoch": 1, "train_loss": 1.0}])["train_los"]
 
 
