@@ -116,7 +116,7 @@ WRONG = [
     ('"Tanh"', '"Tan"', r"there is no layer 'Tan' at net.toml:16\. Did you mean 'tan'\?"),
     ('"Tanh"', '"Tnah"', r"there is no layer 'Tnah' at net.toml:16\. Did you mean 'Tanh'\?"),
     ('out_features = 3', 'out_feature = 3', r"Linear has no 'out_feature'.* at net.toml:12\. Did"),
-    ('out_features = 3', 'bias = true', r"Linear: .*out_features.* at net.toml:9"),
+    ('out_features = 3', 'bias = true', r"Linear .*out_features.* at net.toml:9"),
     ('out_features = 3', 'out_features = 3\nin_features = 5', r"hidden \(Linear\): .* 5 features.* at net.toml:9"),
     ('"active"]', '"actve"]', r"no layer before 'both' is called 'actve' at net.toml:21\. Did you mean 'active'\?"),
     ('name = "active"', 'name = "hidden"', r"two layers are called 'hidden' at net.toml:15"),

@@ -120,16 +120,18 @@ def test_pytorch_agrees_and_names_weights_alike(net: Net) -> None:
 
 @pytest.mark.filterwarnings("error")      # of sizes that cannot stay open
 @pytest.mark.parametrize("net", [net for net in NETS if "each" not in named(net)])   # as long as a product of sizes
-def test_one_program_of_every_size(net: Net) -> None:
+def test_one_program_of_every_size(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STELE_BACKEND", "reference")    # native code is compared above
     m = made(net)
-    compiled = st.compile(called(net, m), backend="reference")
+    compiled = st.compile(called(net, m))
     for n, t in ((2, 5), (3, 4), (1, 6), (2, 7)):
         close(numbers(compiled(*given(net, n, t))), numbers(called(net, m)(*given(net, n, t))), f"{n}, {t}")
     assert compiled.traces <= 3     # one of sizes as they are, one of open ones, and one of what ones broadcast
 
 
 @pytest.mark.parametrize("net", NETS, ids=IDS)
-def test_symbolic(net: Net) -> None:
+def test_symbolic(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STELE_BACKEND", "reference")
     m, arrays = made(net), given(net, 2, 5)
     places = [st.placeholder(a.shape, a.dtype.name) for a in arrays]
     found = st.function(places, called(net, m)(*places))(*(a.detach() for a in arrays))

@@ -32,17 +32,17 @@ def speaks(f: Callable[P, R]) -> Callable[P, R]:
         call: Any = f
         named: dict[str, Any] = given
         try:
-            if takes_all or given.keys() <= taken.keys():
-                return call(*args, **given)
-            named = {own(owner(f, args), f.__module__, name, [*taken], [*given, *[*taken][:len(args)]]): x
-                     for name, x in given.items()}
-            return call(*args, **named)
-        except TypeError as error:
-            if type(error) is TypeError and (said := unfit(form, args, named)):
-                raise ArgumentError(f"{owner(f, args)} cannot be called so: {said}",
-                                    hint=f"It takes {', '.join(name for name in taken if name != 'self')}.") from None
-            leaving(error)
-            raise
+            try:
+                if takes_all or given.keys() <= taken.keys():
+                    return call(*args, **given)
+                named = {own(owner(f, args), f.__module__, name, [*taken], [*given, *[*taken][:len(args)]]): x
+                         for name, x in given.items()}
+                return call(*args, **named)
+            except TypeError as error:
+                if type(error) is TypeError and (said := unfit(form, args, named)):
+                    raise ArgumentError(f"{owner(f, args)} cannot be called so: {said}", hint="It takes "
+                                        f"{', '.join(name for name in taken if name != 'self')}.") from None
+                raise
         except Exception as error:
             leaving(error)
             raise

@@ -99,7 +99,7 @@ def pool(name: str, **options: Any) -> Rule:
         op: Any = v.op
         rank, shape = len(op.size), v.args[0].shape
         pads = [side[k] for k in (0, 1) for side in op.padding]
-        if not 1 <= rank <= 3 or not all(isinstance(n, int) for n in pads) or v.dtype == float64:
+        if not 1 <= rank <= 3 or not all(isinstance(n, int) and n >= 0 for n in pads) or v.dtype == float64:
             return None
         lead = shape[:len(shape) - rank]
         given = x if len(lead) == 2 else s.reshaped(x, (product(lead), 1, *shape[len(lead):]))
