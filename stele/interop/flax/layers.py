@@ -23,7 +23,7 @@ class Layout(NamedTuple):
 
 def held(layer: Any, name: str) -> Array | None:
     """The numbers of a tensor, None where the layer has none."""
-    found = vars(layer).get(name)
+    found: Any = layer.__dict__.get(name)
     return None if found is None else np.array(found.numpy())
 
 
