@@ -117,7 +117,7 @@ def counterpart(f: Any, name: str) -> Callable[..., Any] | None:
     return ADAPTED[name] if name in ADAPTED else getattr(room, own) if own in room.__all__ or own in ALIASES else None
 
 
-parameters_of = cache(lambda f: signature(f).parameters)    # pyright: ignore[reportUnknownVariableType]
+form_of = cache(signature)
 
 
 def respelled(f: Any, own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -125,10 +125,10 @@ def respelled(f: Any, own: Callable[..., Any], args: tuple[Any, ...], kwargs: di
     """The arguments of a function of NumPy as those of its counterpart: what is needed by its place, what is not by
     name; None where one of them has no name here. What is as NumPy has it is left out. Lists of numbers are arrays.
     """
-    theirs, ours = parameters_of(f), parameters_of(own)
+    form, ours = form_of(f), form_of(own).parameters
     placed, named = list[Any](), dict[str, Any]()
-    for name, x in signature(f).bind(*args, **kwargs).arguments.items():
-        p = theirs[name]
+    for name, x in form.bind(*args, **kwargs).arguments.items():
+        p = form.parameters[name]
         if p.kind is p.VAR_POSITIONAL:
             placed += x
         elif p.kind is p.POSITIONAL_ONLY or (p.default is p.empty and p.kind is not p.VAR_KEYWORD):
@@ -237,7 +237,7 @@ class Exchange(Looking):
         if method == "reduce" and name in REDUCED:
             return getattr(stele(), REDUCED[name])(*args, **{"axis": 0, **kwargs})
         own = counterpart(f, name) if method == "__call__" else None
-        if own is not None and all(spelled(key, parameters_of(own)) for key in kwargs):
+        if own is not None and all(spelled(key, form_of(own).parameters) for key in kwargs):
             made = own(*map(listed, args), **kwargs)
             return made if out is None else out[0].rebind(made)
         return leaving(getattr(f, method), called(f, f".{method}" * (method != "__call__")), args, kwargs)

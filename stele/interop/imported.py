@@ -1,13 +1,14 @@
 """A model that another framework wrote, as a module: its weights are parameters under the names they have there."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from inspect import Parameter, Signature
 from keyword import iskeyword
 from typing import Any
 
 import stele as st
 from stele import nn
+from stele.errors import ArgumentError, nearest
 from stele.ir.origin import SCOPE, Scope, setting
 
 
@@ -26,6 +27,14 @@ class Imported(nn.Module):
         """Has `st.compile` know the inputs by their names, where Python may have such parameters."""
         if all(name.isidentifier() and not iskeyword(name) for name in names):
             self.__dict__["__signature__"] = Signature([Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in names])
+
+
+def unheard(lacks: str, name: str, has: Sequence[str], near: Iterable[str] | None = None) -> ArgumentError:
+    """What is raised for an input by a name that a model does not have; `near` are those that may have been meant,
+    where they are others than it `has`."""
+    guess = nearest(name, has if near is None else near)
+    return ArgumentError(f"{lacks} {name!r}; it has {', '.join(has)}",
+                         hint=f"Did you mean {guess!r}?" if guess else None)
 
 
 def layer(name: str) -> setting:

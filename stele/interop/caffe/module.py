@@ -8,14 +8,14 @@ from typing import Any
 
 import stele as st
 from stele import nn
-from stele.errors import ArgumentError, DataError, ShapeError, SteleError, nearest
+from stele.errors import ArgumentError, DataError, ShapeError, SteleError
 from stele.interop.caffe.layers import RULES, WEIGHTS, Call
 from stele.interop.caffe.net import Layer, Net
 from stele.interop.caffe.net import read as read_net
 from stele.interop.caffe.text import Message
 from stele.interop.caffe.wire import Array
 from stele.interop.caffe.wire import read as read_blobs
-from stele.interop.imported import Imported, layer
+from stele.interop.imported import Imported, layer, unheard
 from stele.ir.door import public
 
 
@@ -68,9 +68,7 @@ class CaffeModule(Imported):
         """The inputs by name. Raises ArgumentError for too much or too little."""
         names = [i.name for i in self.net.inputs]
         for name in named.keys() - set(names):
-            guess = nearest(name, names)
-            raise ArgumentError(f"the net has no input {name!r}; it has {', '.join(names)}",
-                                hint=f"Did you mean {guess!r}?" if guess else None)
+            raise unheard("the net has no input", name, names)
         given = {**dict(zip(names, x)), **named}
         if len(x) > len(names) or len(given) < len(names):
             raise ArgumentError(f"the net takes {len(names)} inputs ({', '.join(names)}), got "

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import stele as st
-from stele.errors import ArgumentError, DataError, ShapeError, nearest
-from stele.interop.imported import Imported
+from stele.errors import ArgumentError, DataError, ShapeError
+from stele.interop.imported import Imported, unheard
 from stele.interop.keras.archive import Variables, opened, replaced
 from stele.interop.keras.model import Graph, Input, Layer, Stored
 from stele.interop.keras.reader import Reader
@@ -58,9 +58,7 @@ class KerasModule(Imported):
                      for name, one in named.items()}
         names = dict(zip(self.names, keys)) | {key: key for key in keys}
         for name in named.keys() - names.keys():
-            guess = nearest(name, self.names)
-            raise ArgumentError(f"the model has no input {name!r}; it has {', '.join(self.names)}",
-                                hint=f"Did you mean {guess!r}?" if guess else None)
+            raise unheard("the model has no input", name, self.names)
         given = {**dict(zip(keys, x)), **{names[name]: one for name, one in named.items()}}
         if len(x) > len(keys) or len(given) < len(keys):
             known = ", ".join(map(shown, self.graph.known.values()))

@@ -7,8 +7,8 @@ from typing import Any
 
 import stele as st
 from stele import nn
-from stele.errors import ArgumentError, DataError, nearest
-from stele.interop.imported import Imported
+from stele.errors import ArgumentError, DataError
+from stele.interop.imported import Imported, unheard
 from stele.interop.onnx.model import Function, Graph, Input, Model, Node, graphs
 from stele.interop.onnx.reader import read
 from stele.interop.onnx.run import is_defined, run, schema_of
@@ -61,9 +61,7 @@ class OnnxModule(Imported):
         names = [i.name for i in self.inputs]
         known = {i.name for i in self.model.graph.inputs}
         for name in named.keys() - known:
-            guess = nearest(name, known)
-            raise ArgumentError(f"the model has no input {name!r}; it has {', '.join(names)}",
-                                hint=f"Did you mean {guess!r}?" if guess else None)
+            raise unheard("the model has no input", name, names, known)
         given = {**dict(zip(names, x)), **named}
         lacking = [i.name for i in self.inputs if i.name not in given and i.kind != "optional"]
         if lacking or len(x) > len(names):

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import stele as st
-from stele.errors import ArgumentError, ShapeError, nearest
-from stele.interop.imported import Imported
+from stele.errors import ArgumentError, ShapeError
+from stele.interop.imported import Imported, unheard
 from stele.interop.torch.export import Dims, argument_names, exported, program, shared, torch
 from stele.interop.torch.program import Input, Program
 from stele.interop.torch.run import checked, run
@@ -51,9 +51,7 @@ class TorchModule(Imported):
         """The leaves of the arguments by their number. Raises ArgumentError for too much or too little."""
         names = self.program.names
         for name in named.keys() - set(names):
-            guess = nearest(name, names)
-            raise ArgumentError(f"the model has no argument {name!r}; it has {', '.join(names)}",
-                                hint=f"Did you mean {guess!r}?" if guess else None)
+            raise unheard("the model has no argument", name, names)
         given = {**dict(zip(names, x)), **named}
         if len(x) > len(names) or len(given) < len(names):
             raise ArgumentError(f"the model was exported with {len(names)} arguments ({', '.join(names)}), "
