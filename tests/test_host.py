@@ -370,17 +370,24 @@ def test_threads_call_at_the_same_time() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_processes_fork_inside_of_an_op() -> None:
+    """Parent and child both run the rest of the program, each with threads and tasks of its own."""
     code = "import os, numpy as np, stele as st\n" \
            "from tests.host_ops import does\n" \
-           "children = []\n" \
+           "from stele.backend.cpu import pool\n" \
+           "inside = []\n" \
            "def act(x):\n" \
-           "    children.append(os.fork())\n" \
+           "    used = pool.current()\n" \
+           "    inside.append((os.fork(), used))\n" \
            "f = st.compile(lambda x: (does(act)(x * 2) @ x).sum())\n" \
            "y = float(f(st.ones(300, 300)))\n" \
            "assert y == 2 * 300**3, y\n" \
-           "if children[0] == 0: os._exit(7)\n" \
-           "assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 7\n" \
-           "print(y == float(f(st.ones(300, 300)))) if os.getpid() else None\n"
+           "[(child, used)] = inside\n" \
+           "if child == 0:\n" \
+           "    used._set('tasks', 77)\n" \
+           "    os._exit(7)\n" \
+           "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7\n" \
+           "assert used._get('tasks') != 77, 'the child writes into the pool of its parent'\n" \
+           "print(y == float(f(st.ones(300, 300))))\n"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.stdout.startswith("True") and not done.returncode, done.stderr
 

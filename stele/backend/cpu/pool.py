@@ -6,7 +6,6 @@ import atexit
 import ctypes
 import functools
 import importlib
-import mmap
 import os
 import threading
 import time
@@ -17,6 +16,7 @@ from typing import Any
 from _cffi_backend import FFI
 
 from stele import config
+from stele.backend.buffers import map_pages
 from stele.backend.cpu import cache, invoke, pool_code, symbols
 from stele.backend.cpu.image import Image, Loaded, load
 from stele.backend.cpu.target import detect
@@ -210,11 +210,11 @@ def _function(futex: bool | None) -> Callable[..., int]:
 
 
 def _forever(size: int) -> int:
-    """Zeroed memory that is never given back: native threads may still look at it while the interpreter goes down."""
-    memory = mmap.mmap(-1, size)
-    view = (ctypes.c_char * size).from_buffer(memory)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(view))
-    return ctypes.addressof(view)
+    """Zeroed memory of this process alone that is never given back: native threads may still look at it while the
+    interpreter goes down."""
+    address, pages = map_pages(size)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(pages))
+    return address
 
 
 def interrupted(code: int) -> int:
