@@ -107,7 +107,7 @@ class Evaluator:
         key = structure(form.order, form.kept), Options()
         first = self.first[key] = self.first.get(key, form.sizes)
         closed = {n for name, n in form.sizes.items() if first[name] == n}
-        if (form := opened(order, kept, closed) if closed else form) is None:
+        if len(closed) == len(form.sizes) or (form := opened(order, kept, closed) if closed else form) is None:
             return None
         return self.program(form.order, form.kept, True, ())._replace(sizes=form.sizes)
 

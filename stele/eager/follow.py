@@ -2,11 +2,12 @@
 batches and what is made; and asked what is to run."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
+from stele.backend import garbage
 from stele.ir.graph import Graph, Value
 
 
@@ -55,9 +56,12 @@ def replaying(wanted: Sequence[Value]) -> bool:
     return (follower := FOLLOWER.get()) is None or follower.replays(wanted)
 
 
-def making(what: str) -> AbstractContextManager[None]:
+@contextmanager
+def making(what: str) -> Generator[None]:
     """Around tracing or compiling: who follows is told."""
-    return nullcontext() if (follower := FOLLOWER.get()) is None else follower.making(what)
+    follower = FOLLOWER.get()
+    with garbage.kept(), nullcontext() if follower is None else follower.making(what):
+        yield
 
 
 def reading(batches: Iterator[Any]) -> Iterator[Any]:

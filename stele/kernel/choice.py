@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from stele.ir.report import Choice, Report
@@ -10,7 +9,6 @@ from stele.ir.report import Choice, Report
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False)
 class Choices:
     """Answers by question: the candidates to take, as they print; an answer that is none of the candidates does not
     count. A question starts with the algorithm that it is about; it is the same for equal sizes, whatever runs before
@@ -22,7 +20,8 @@ class Choices:
     (2.0, 'wide')
     """
 
-    answers: Mapping[str, str] = field(default_factory=dict[str, str])
+    def __init__(self, answers: Mapping[str, str] = {}) -> None:
+        self.answers = answers
 
     def choose(self, question: str, candidates: Sequence[tuple[float, T]]) -> tuple[float, T]:
         """The candidate to take of some, each with its price by estimate."""
@@ -31,14 +30,14 @@ class Choices:
         return min(candidates, key=lambda c: c[0])
 
 
-@dataclass(frozen=True, eq=False)
 class Noted(Choices):
     """The choices of `given`, each of which is noted in a report with the cheapest of the other candidates, and its
     question in `asked`."""
 
-    given: Choices = field(default_factory=Choices)
-    report: Report = field(default_factory=Report)
-    asked: list[str] = field(default_factory=list[str])
+    def __init__(self, given: Choices, report: Report) -> None:
+        super().__init__()
+        self.given, self.report = given, report
+        self.asked: list[str] = []
 
     def choose(self, question: str, candidates: Sequence[tuple[float, T]]) -> tuple[float, T]:
         chosen = self.given.choose(question, candidates)

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from heapq import merge
 from operator import itemgetter
 
+from stele.ir.record import Record
 from stele.ir.sizes import Dim, at, of, replaced
 from stele.kernel.machine import LINE
 
@@ -15,8 +15,7 @@ FRESH = "fresh"
 """The size that is 1 in a call that makes what is kept, and 0 in those that find it made."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Record):
     """Bytes needed from clock `first` to clock `last`, both included."""
 
     slot: int
@@ -25,16 +24,14 @@ class Piece:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Record):
     """Offsets by slot and the bytes of the whole arena."""
 
     offsets: Mapping[int, int]
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Record):
     """One place in the table of buffers: what it is for (see `Slot`), its bytes, from which clock to which it is
     needed, and whose memory it lives in where that is not its own."""
 
@@ -45,8 +42,7 @@ class Place:
     home: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Record):
     """What a program takes at given sizes: the arena, what it keeps from call to call, results that are written over no
     parameter, and what each thread needs besides; and what it is `given`: parameters and constants."""
 
@@ -66,8 +62,7 @@ class Memory:
         return self.given + self.peak + threads * self.scratch
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Record):
     """The memory of a program before its sizes are known. `in_place` are results by the parameters whose memory they
     take over, `private` the sizes that the program sets itself, to at most these numbers."""
 
@@ -98,8 +93,7 @@ class Plan:
                       max((at(n, sizes) for n in self.scratch), default=0), sum(at(n, sizes) for n in given))
 
 
-@dataclass(frozen=True)
-class Peak:
+class Peak(Record):
     """The bytes that a call takes on so many threads, as a formula in sizes that are open."""
 
     plan: Plan

@@ -8,13 +8,13 @@ import importlib.util
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from _cffi_backend import FFI
 
 from stele import config
 from stele.errors import DeviceError
+from stele.ir.record import Record
 
 ffi = FFI()       # as modules use it that cffi wrote: it parses without pycparser, whose import takes long
 
@@ -26,8 +26,7 @@ _CONFIGS = ("scipy_openblas_get_config", "openblas_get_config")
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS")
 
 
-@dataclass(frozen=True)
-class Blas:
+class Blas(Record):
     """A loaded library with 32-bit integers; `addresses` gives its C routines (`cblas_` interface) by name."""
 
     name: str

@@ -19,7 +19,9 @@ from stele import config, files
 _MAGIC = b"stele cache 2\n"
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
 _KEY = re.compile(r"[0-9a-f]{64}")
-_PACKAGE = Path(__file__).resolve().parents[2]
+_PACKAGE = str(Path(__file__).resolve().parents[2])
+_COMPILER = "", "/ir", "/ops", "/transform", "/kernel", "/backend"
+"""The folders of Stele that decide what code is made of a graph; those behind them with all inside."""
 
 
 @dataclass
@@ -250,21 +252,24 @@ def apart(entry: bytes) -> list[bytes]:
 
 @functools.cache
 def fingerprint() -> str:
-    """What all compiled code depends on besides its graph and target: Stele's own sources and llvmlite.
+    """What all compiled code depends on besides its graph and target: the compiler's own sources and llvmlite.
 
-    Sources count by name, size and time, so that an edit of Stele itself compiles everything anew.
+    Sources count by name, size and time, so that an edit of the compiler compiles everything anew.
     """
-    return digest(llvmlite.__version__, *sorted(_sources(str(_PACKAGE))))
+    return digest(llvmlite.__version__, *sorted(_sources()))
 
 
-def _sources(folder: str) -> Iterator[str]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
-                yield from _sources(entry.path)
-            elif entry.name.endswith(".py"):
-                found = entry.stat()
-                yield f"{entry.path.removeprefix(str(_PACKAGE))} {found.st_size} {found.st_mtime_ns}"
+def _sources() -> Iterator[str]:
+    folders = [*_COMPILER]
+    while folders:
+        folder = folders.pop()
+        with os.scandir(_PACKAGE + folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    found = entry.stat()
+                    yield f"{folder}/{entry.name} {found.st_size} {found.st_mtime_ns}"
+                elif folder and entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
+                    folders.append(f"{folder}/{entry.name}")
 
 
 def _touch(file: int) -> None:

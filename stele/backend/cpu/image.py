@@ -8,11 +8,11 @@ import mmap
 import os
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from stele.backend.cpu import symbols
 from stele.backend.cpu.cache import apart, together
 from stele.errors import CompileError
+from stele.ir.record import Record
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _map, _unmap, _protect = _libc.mmap, _libc.munmap, _libc.mprotect
@@ -23,8 +23,7 @@ _protect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 _REFUSED = ctypes.c_void_p(-1).value
 
 
-@dataclass(frozen=True)
-class Image:
+class Image(Record):
     """Machine code that refers to itself by distance alone. `exports` are offsets by name; `words` what only a process
     knows: at an offset, 8 bytes for the address of a name, or of the image itself where that is "", plus a number.
     """

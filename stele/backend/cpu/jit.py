@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import gc
 import sys
 import threading
 import time
@@ -18,6 +17,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from llvmlite.utils import get_library_name
 
+from stele.backend import garbage
 from stele.backend.cpu import symbols
 from stele.backend.cpu.image import Image
 from stele.backend.cpu.link import link
@@ -30,18 +30,14 @@ TURN = 2e-4     # seconds that a thread coming from LLVM waits for the one that 
 
 @contextmanager
 def busy() -> Generator[None]:
-    """While a program is made: nobody looks for garbage, of which there is little before the end, and threads take
-    turns often, so that LLVM's need not wait."""
-    with COMPILING:
-        interval, collects = sys.getswitchinterval(), gc.isenabled()
+    """While a program is made: nobody looks for garbage, and threads take turns often, so that LLVM's need not wait."""
+    with COMPILING, garbage.kept():
+        interval = sys.getswitchinterval()
         sys.setswitchinterval(TURN)
-        gc.disable()
         try:
             yield
         finally:
             sys.setswitchinterval(interval)
-            if collects:
-                gc.enable()
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -13,14 +13,14 @@ from stele.backend.cpu.cache import apart, together
 from stele.ir import sizes
 from stele.ir.graph import Array
 from stele.ir.origin import NOWHERE, Origin, Where
+from stele.ir.record import Record
 from stele.ir.report import BufferNote, Choice, Decision, Fired, KernelNote, Report
 from stele.ir.sizes import Dim
 from stele.ir.types import DTYPES, Type, dtype
 from stele.kernel.memory import Place, Plan
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(Record):
     """A result: its slot, its type, and where it really is: a slot of its own, `parameter` k or earlier `result` k."""
 
     slot: int
@@ -29,8 +29,7 @@ class Output:
     k: int = 0
 
 
-@dataclass(frozen=True)
-class HostNote:
+class HostNote(Record):
     """A call into Python: the number of the value that it computes, and the slots of the object that is called, of what
     is read and of what is made."""
 
@@ -40,8 +39,7 @@ class HostNote:
     outputs: Sequence[int]
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(Record):
     """All that a loaded program needs to be called and, in `report`, to explain itself: read when somebody asks.
 
     `names` are the sizes by position. What is kept from call to call is made again when one of the parameters in

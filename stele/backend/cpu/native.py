@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from weakref import WeakValueDictionary
 
@@ -13,11 +12,11 @@ from stele.backend.cpu.manifest import Manifest
 from stele.backend.cpu.target import Target
 from stele.ir.graph import Graph, Value
 from stele.ir.origin import Origin
+from stele.ir.record import Record
 from stele.ir.stages import are_watched, show
 
 
-@dataclass(frozen=True, eq=False)
-class Native:
+class Native(Record):
     """Machine code, and all that is needed to call it."""
 
     image: Image

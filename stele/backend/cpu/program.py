@@ -4,7 +4,6 @@ from __future__ import annotations
 import atexit
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import is_
 from types import MethodType
 from typing import Any, NoReturn
@@ -26,6 +25,7 @@ from stele.errors import IndexOutOfRange, ShapeError
 from stele.ir.door import located
 from stele.ir.graph import Graph, Value
 from stele.ir.origin import lines
+from stele.ir.record import Record
 from stele.ir.report import Report
 from stele.ir.sizes import at
 from stele.ir.stages import show
@@ -41,16 +41,14 @@ BOUNDS = 1024
 """Memory plans kept of one program whose sizes are open."""
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(Record):
     """Memory that stays from call to call, and what it was made of. Holding that keeps it from being overwritten."""
 
     block: Block
     sources: tuple[Block, ...]
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(Record):
     """A program at given sizes: offsets of temporaries, bytes of arena and scratch, memory for results."""
 
     sizes: np.ndarray[Any, Any]

@@ -25,6 +25,7 @@ _LEVELS = {
     "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
 }
 
+_CACHES = "/sys/devices/system/cpu/cpu0/cache"
 _ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
@@ -114,7 +115,7 @@ def _x86(wanted: str, triple: str, host: str, have: dict[str, bool]) -> Target:
         registers=32 if wide else 16, fma=level != "x86-64-v2",
         amx=native and wide and bool(have.get("amx-bf16")) and _may_use_tiles(),
         bf16=native and wide and bool(have.get("avx512bf16")),
-        cores=config.CPUS, l1=_cache_bytes(1, 32 << 10), l2=_cache_bytes(2, 512 << 10), l3=_cache_bytes(3, 16 << 20),
+        cores=config.CPUS, **{"l1": 32 << 10, "l2": 512 << 10, "l3": 16 << 20, **_cache_bytes()},
     )
 
 
@@ -130,17 +131,19 @@ def _arm(wanted: str, triple: str, have: dict[str, bool]) -> Target:
     features = {"neon": True, "reserve-x18": True, **({"lse": True} if have.get("lse") else {})}    # x18 is macOS's
     return Target(name="neon", triple=triple, cpu="generic", features=_flat(features),
                   vector_bytes=16, registers=32, fma=True,
-                  cores=config.CPUS, l1=_cache_bytes(1, 64 << 10), l2=_cache_bytes(2, 1 << 20),
-                  l3=_cache_bytes(3, 16 << 20))
+                  cores=config.CPUS, **{"l1": 64 << 10, "l2": 1 << 20, "l3": 16 << 20, **_cache_bytes()})
 
 
-def _cache_bytes(level: int, default: int) -> int:
-    """Size of the data cache of a level from sysfs (`48K`, `2M`), else a common size."""
-    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        try:
-            kind, at, size = ((index / name).read_text().strip() for name in ("type", "level", "size"))
-        except OSError:
-            continue
-        if int(at) == level and kind in ("Data", "Unified") and size[:-1].isdigit():
-            return int(size[:-1]) * {"K": 1 << 10, "M": 1 << 20}.get(size[-1], 1)
-    return default
+def _cache_bytes() -> dict[str, int]:
+    """Sizes of the data caches `l1`, `l2` and `l3`, as far as sysfs says them (`48K`, `2M`)."""
+    found: dict[str, int] = {}
+    try:
+        for index in os.listdir(_CACHES):
+            if index.startswith("index"):
+                read = (Path(_CACHES, index, name).read_text().strip() for name in ("level", "type", "size"))
+                level, kind, size = read
+                if kind in ("Data", "Unified") and size[:-1].isdigit() and level in "123":
+                    found[f"l{level}"] = int(size[:-1]) * {"K": 1 << 10, "M": 1 << 20}.get(size[-1], 1)
+    except OSError:
+        return found
+    return found
