@@ -195,7 +195,7 @@ def made(request: Request) -> tuple[Native, list[bytes]]:
     report, start = Report(), perf_counter()
     with jit.busy():
         with jit.Modules(request.target) as modules:
-            laid, entry = write(request, modules.add, report)
+            laid, entry = write(request, lambda module: modules.add(module, quick=module.name == PROGRAM), report)
         report.seconds["link"] = perf_counter() - start - sum(report.seconds.values())
         show("llvm", lambda: "\n".join(modules.texts))
         show("asm", lambda: "\n".join(jit.assembly(text, request.target) for text in modules.texts))

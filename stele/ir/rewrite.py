@@ -4,7 +4,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import is_
 from typing import Any, cast
 
@@ -90,13 +90,19 @@ def rule(example: Example, *, error: float = 0, domain: tuple[float, float] = (-
 
 def rewrite(graph: Graph, rules: Iterable[Rule], off: Collection[str] = (), report: Report | None = None) -> Graph:
     """The graph, and the graphs its ops hold, with `rules` applied until none fires, but for those named in `off`."""
-    table: Table = {}
+    with inherit(FRESH):
+        return Rewriter(table(tuple(rules), frozenset(off)), Report() if report is None else report).graph(graph)
+
+
+@lru_cache(64)
+def table(rules: Sequence[Rule], off: Collection[str]) -> Table:
+    """The rules that are not off, by what they are tried on: thousands of places, so it is made once."""
+    found: Table = {}
     for r in rules:
         for root in () if r.name in off else r.roots:
             for dtype in r.dtypes:
-                table.setdefault(root, {}).setdefault(dtype.name, []).append(r)
-    with inherit(FRESH):
-        return Rewriter(table, Report() if report is None else report).graph(graph)
+                found.setdefault(root, {}).setdefault(dtype.name, []).append(r)
+    return found
 
 
 class Rewriter:

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 import numpy as np
 
 from stele.ir.graph import Literal, Op, Value
+from stele.ir.record import Record
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import Shape
 from stele.kernel.index import Opaque, variable
@@ -26,8 +26,7 @@ DEEP = 64
 """Ops between a mask and what it tells, at most."""
 
 
-@dataclass(frozen=True)
-class Corner:
+class Corner(Record):
     """The elements (i, j) of a matrix with `side * (j - i) >= start`: above a diagonal (side 1) or below one (-1)."""
 
     side: int

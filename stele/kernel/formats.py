@@ -1,13 +1,11 @@
 """What formulas need to know of a float dtype."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from stele.ir.record import Record
 from stele.ir.types import DType, float32, float64, int32, int64
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(Record):
     """The layout of a float dtype, and where its functions reach their ends."""
 
     dtype: DType

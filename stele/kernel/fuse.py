@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from stele.ir.graph import Graph, Value
+from stele.ir.record import Single
 from stele.ir.report import Report
 from stele.ir.types import product
 from stele.kernel.groups import Group, Groups
@@ -18,8 +18,7 @@ from stele.kernel.space import Space, Unfit, follow, measured
 from stele.ops.linear import Pad
 
 
-@dataclass(frozen=True, eq=False)
-class Fused:
+class Fused(Single):
     """Kernels in the order they run; `views` maps values to those whose buffer they share."""
 
     kernels: tuple[Kernel, ...]

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from stele.ir.graph import Constant, Literal, Value
 from stele.ir.origin import Where
+from stele.ir.record import Single
 from stele.ir.types import product
 from stele.kernel.corners import NONE, Corners
 from stele.ops.factors import Svd
@@ -19,8 +19,7 @@ computed where it is read unless it is kept, is a sum over what is computed ther
 """
 
 
-@dataclass(frozen=True, eq=False)
-class Computed:
+class Computed(Single):
     """Results computed together: `body` in order, results included; `inputs` are read from memory. `anchor` is the
     value that the kernel is made for, where others only join it.
     """
@@ -47,7 +46,6 @@ class Anchored(Computed):
     anchor: Value   # type: ignore[misc]
 
 
-@dataclass(frozen=True, eq=False)
 class Contraction(Anchored):
     """A product or a convolution, its operands read and its result stored through loops; `corners` are a product's."""
 

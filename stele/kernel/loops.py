@@ -7,16 +7,15 @@ bounds are `ir.sizes` expressions over loop variables and named sizes; offsets c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from stele.ir.graph import Op, Value
+from stele.ir.record import Single
 from stele.ir.sizes import Dim, ceil
 from stele.ir.types import DType, product
 
 
-@dataclass(frozen=True, eq=False)
-class Axis:
+class Axis(Single):
     """A loop variable `name` from 0 to `extent`; with `block = (v, n)` from v*n to at most (v+1)*n."""
 
     name: str
@@ -30,8 +29,7 @@ class Axis:
         return f"{n}*{outer} <= {self.name} < min({n}*({outer}+1), {self.extent})"
 
 
-@dataclass(frozen=True, eq=False)
-class Temporary:
+class Temporary(Single):
     """Memory between two nests of one kernel; stands where a Value stands in loads and stores."""
 
     dtype: DType
@@ -43,15 +41,13 @@ Bound = tuple[Dim, Dim, Dim]
 """`(e, low, high)`: holds where low <= e < high."""
 
 
-@dataclass(frozen=True, eq=False)
-class Element:
+class Element(Single):
     """A number per iteration; `depends` names the loop variables it varies with."""
 
     dtype: DType
     depends: frozenset[str]
 
 
-@dataclass(frozen=True, eq=False)
 class Load(Element):
     """Element `offset + sum(x * stride for x, stride in computed)` of a value in memory; 0 outside of `bounds`."""
 
@@ -61,21 +57,18 @@ class Load(Element):
     bounds: tuple[Bound, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
 class Number(Element):
     """A constant."""
 
     value: float | int | bool
 
 
-@dataclass(frozen=True, eq=False)
 class Position(Element):
     """An index expression as a number."""
 
     index: Dim
 
 
-@dataclass(frozen=True, eq=False)
 class Apply(Element):
     """`op.scalar` of elements."""
 
@@ -83,7 +76,6 @@ class Apply(Element):
     args: tuple[Element, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Generate(Element):
     """`op.generate` of an index and elements."""
 
@@ -92,7 +84,6 @@ class Generate(Element):
     args: tuple[Element, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Within(Element):
     """x where the bounds hold, else 0."""
 
@@ -100,7 +91,6 @@ class Within(Element):
     bounds: tuple[Bound, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Check(Element):
     """An index into an axis of `size`: what lies outside is reported and becomes 0. Only asked within `bounds`."""
 
@@ -110,7 +100,6 @@ class Check(Element):
     bounds: tuple[Bound, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
 class Total(Element):
     """Result `part` of a fold."""
 
@@ -118,8 +107,7 @@ class Total(Element):
     part: int
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
+class Part(Single):
     """One accumulator: `op.combine` of the elements x, starting from the op's identity."""
 
     op: Op
@@ -127,8 +115,7 @@ class Part:
     x: Element
 
 
-@dataclass(frozen=True, eq=False)
-class Fold:
+class Fold(Single):
     """Nested loops that combine elements: `bodies[k]` is what the loop over `axes[k]` does before the next one.
 
     `lane` says that the last axis runs in lanes, which are combined in a fixed tree at the end.
@@ -140,8 +127,7 @@ class Fold:
     lane: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Loop:
+class Loop(Single):
     """One loop, in lanes or not."""
 
     axis: Axis
@@ -149,8 +135,7 @@ class Loop:
     lane: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Store:
+class Store(Single):
     """Element x goes to `offset` of a value's buffer; with `adds`, what goes there is its sum over all rows."""
 
     value: Buffer
@@ -162,8 +147,7 @@ class Store:
 Step: TypeAlias = "Element | Loop | Fold | Store"
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
+class Block(Single):
     """Steps in order."""
 
     steps: tuple[Step, ...]
@@ -172,8 +156,7 @@ class Block:
         return iter(self.steps)
 
 
-@dataclass(frozen=True, eq=False)
-class Nest:
+class Nest(Single):
     """`prelude` once per task, then `body` for each of its rows: `grain` of the product of the rows' extents."""
 
     rows: tuple[Axis, ...]

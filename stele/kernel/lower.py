@@ -7,6 +7,7 @@ from functools import cached_property
 from hashlib import sha256
 
 from stele.ir.graph import Constant, Literal, Value, walk
+from stele.ir.record import Record
 from stele.ir.sizes import Dim
 from stele.ir.types import DType, Shape, float32, int64, product
 from stele.kernel import kinds
@@ -116,13 +117,11 @@ def joined(v: Value, k: int, body: Collection[Value]) -> Raw:
                lambda _, index: (v, tuple(i + start if n == axis else i for n, i in enumerate(index))))
 
 
-@dataclass(frozen=True)
 class Given(Element):
     """An element that whoever runs the block brings along."""
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(Record):
     """A block without loops over the variables of one index; `x` is what it makes of it, or what it is given.
 
     `quotients` says what further variables mean: an expression divided by another.

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from stele.ir.record import Record
 from stele.ir.sizes import Dim, Size, ceil, of
 from stele.ir.types import float64, product
 from stele.kernel.cost import instructions
@@ -18,8 +19,7 @@ LONG = 1 << 17
 """Elements that one set of accumulators should not sum: rounding errors would add up."""
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(Record):
     """How one nest runs: so many `outer` loops become rows, or two are cut into a `tile`; its one loop in lanes is cut
     into a `piece`; a task is `grain` rows. Vectors have `lanes`, so many of which run side by side in each loop in
     lanes, in order. Stores by their numbers go `past` the caches, loads by theirs are asked for `ahead` of time.
@@ -54,8 +54,7 @@ class Rows:
         return replace(nest, grain=self.grain)
 
 
-@dataclass(frozen=True)
-class Schedule:
+class Schedule(Record):
     """How a raw nest runs: lanes `across` its last rows or inside of each, long sums in blocks of a length, and how
     the nests run that are left."""
 

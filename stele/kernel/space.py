@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from stele.ir.graph import Value, walk
+from stele.ir.record import Record
 from stele.ir.sizes import Dim
 from stele.ir.types import Shape, product
 from stele.kernel.index import (
@@ -50,8 +51,7 @@ class FoldClass:
     members: list[Value] = field(default_factory=list[Value])
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(Record):
     """Results computed by the loops `loops` inside a row; `sums` add up what they sum at `index` over all rows."""
 
     results: tuple[Value, ...]

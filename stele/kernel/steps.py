@@ -6,29 +6,27 @@ from dataclasses import dataclass, field
 
 from stele.ir import sizes
 from stele.ir.graph import Value
+from stele.ir.record import Record, Single
 from stele.ir.sizes import Dim, ceil
 from stele.ir.types import DType
 from stele.kernel.kinds import Host, Launched
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+class Run(Single):
     """A kernel at its clock."""
 
     kernel: Launched
     clock: int
 
 
-@dataclass(frozen=True, eq=False)
-class Crossing:
+class Crossing(Single):
     """A call into Python at its clock."""
 
     kernel: Host
     clock: int
 
 
-@dataclass(frozen=True)
-class Carry:
+class Carry(Record):
     """What a loop hands from step to step: read at `inside`, made at `new`, starting from `start`.
 
     New values go to the places of a `ring` by turns: `counted`, so that the last step writes the first of two, which is
@@ -81,8 +79,7 @@ Shown = tuple[tuple[int, int], ...]
 """Places that show from now on what others have: (to, from)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Loop:
+class Loop(Single):
     """A `Scan` at its clock: `moving` slots step through outer arrays, `copies` and what is `shown` close each
     step."""
 
@@ -98,8 +95,7 @@ class Loop:
     clock: int
 
 
-@dataclass(frozen=True)
-class Way:
+class Way(Record):
     """One branch: its steps, and what is copied and shown behind them."""
 
     body: tuple[Step, ...]
@@ -107,8 +103,7 @@ class Way:
     shown: Shown
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
+class Choice(Single):
     """A `Cond` at its clock: the number at `index`, of a dtype, says which way is gone."""
 
     index: int
@@ -118,8 +113,7 @@ class Choice:
     clock: int
 
 
-@dataclass(frozen=True, eq=False)
-class Again:
+class Again(Single):
     """A `While` at its clock: as long as `test` leaves true at `goes`, the body runs, and what is `shown` closes it."""
 
     test: tuple[Step, ...]

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
 from stele.ir.graph import Graph, Value
 from stele.ir.origin import inherit
+from stele.ir.record import Record
 from stele.ir.rewrite import everywhere, substituted
 from stele.ir.sizes import Dim
 from stele.ir.types import Shape
@@ -62,8 +62,7 @@ def batched(v: Value) -> Value:
     return reshape(MatMul()(x, w), v.shape)
 
 
-@dataclass(frozen=True)
-class Walk:
+class Walk(Record):
     """How a kernel walks over images: the results `out` lie in rows as wide as the grid that all taps need."""
 
     kernel: Pair
@@ -139,8 +138,7 @@ def convolution(v: Value) -> Value:
     return reshape(y, v.shape)
 
 
-@dataclass(frozen=True)
-class Reached:
+class Reached(Record):
     """Phases of one axis that `count` taps of a kernel reach, every `step`-th from each of `starts` on: `apart` places
     of a phase from one to the next, the first of them `away` from where it stands."""
 

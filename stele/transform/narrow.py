@@ -8,10 +8,10 @@ of a loop that numbers like these end: rounded, they might come no nearer.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from stele.ir.graph import Constant, Graph, Item, Op, Parameter, Value, label_of, parameter, rebuild, users, walk
 from stele.ir.origin import inherit
+from stele.ir.record import Single
 from stele.ir.report import Report
 from stele.ir.rewrite import within
 from stele.ir.types import TupleType, bfloat16, float32
@@ -36,8 +36,7 @@ def narrow(graph: Graph, memory: Memory, report: Report | None = None) -> Graph:
     return Narrowing(Lying.of(graph, memory), frozenset(), report or Report()).graph(frozenset())
 
 
-@dataclass(frozen=True, eq=False)
-class Lying:
+class Lying(Single):
     """What a graph stores, what is read from memory as it lies, what it adds up; and the same of graphs in loops and
     branches."""
 

@@ -9,7 +9,6 @@ behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from stele.ir.graph import (
     rebuild,
 )
 from stele.ir.origin import inherit
+from stele.ir.record import Single
 from stele.ir.report import Report
 from stele.ir.types import TupleType, Type, axes_of, bool_
 from stele.ir.types import product as product_of
@@ -85,8 +85,7 @@ from stele.ops.repeat import While
 from stele.transform import complexes
 
 
-@dataclass(frozen=True, eq=False)
-class Pair:
+class Pair(Single):
     """A complex value: its real and imaginary part, and both in one array where there is one."""
 
     re: Value

@@ -2,16 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from stele.backend.contract.code import Vectors
 from stele.backend.llvm.access import Builder
+from stele.ir.record import Record
 
 Sums = Callable[[Builder, Vectors], Vectors]
 
 
-@dataclass(frozen=True)
-class Scheme:
+class Scheme(Record):
     """Operands are cut into `side x side` parts; `products` are made of sums `left` and `right` of these parts, row by
     row, and the parts of the result are the sums `result` of products.
     """

@@ -11,6 +11,7 @@ from stele.backend.llvm import nest
 from stele.backend.llvm.access import Address, Extent, Index, Near, Operand, Write, size_of
 from stele.backend.llvm.launch import Builder, Launch, i8, i64, new_function
 from stele.backend.llvm.vectors import masked_load, masked_store, store_lanes
+from stele.ir.record import Record
 from stele.ir.sizes import Dim
 from stele.kernel.machine import Machine
 
@@ -191,8 +192,7 @@ class Scratch:
         return [self.room(size, dtype) for size in sizes]
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(Record):
     """Where the kernels of one contraction are written: their module and name, the machine, its temporaries."""
 
     module: ir.Module
@@ -216,8 +216,7 @@ class Site:
         return Ref(b, self.temp(b, b.ctx, k), dtype)
 
 
-@dataclass(frozen=True)
-class Sink:
+class Sink(Record):
     """What happens to results: `put` takes lanes along an axis to where they belong, whatever is fused behind them
     included; `near` asks for that memory ahead of time.
     """

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -10,6 +9,7 @@ from stele.backend.contract.bilinear import ONE, Scheme
 from stele.backend.contract.code import Code, Int, Number, Numbers, Pair, Ref, Vectors, place, read
 from stele.backend.llvm.access import Operand
 from stele.backend.llvm.vectors import transpose
+from stele.ir.record import Record
 
 LATER, ROWS_LATER = 64, 16
 """How many depths ahead an operand is asked for, where they lie side by side and where they are rows of memory."""
@@ -17,8 +17,7 @@ Index = Callable[[Number, Number], Numbers]
 """`index(x, k)`: the operand's index at position `x` across the panel and depth `k`."""
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(Record):
     """Panels of one operand: `width` elements across, stored at every depth, whole vectors of depths at a time; or sums
     of the operand's parts, each in a panel `apart` elements after the one before.
 

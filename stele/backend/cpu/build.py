@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from stele.backend.cpu.native import numbers, place
 from stele.backend.cpu.target import Target
 from stele.backend.llvm.emit import Known
 from stele.ir.graph import Constant, Graph, Value
+from stele.ir.record import Single
 from stele.ir.report import BufferNote, Report
 from stele.ir.types import TupleType
 from stele.kernel.bodies import step
@@ -37,8 +38,7 @@ class Lowered(NamedTuple):
     target: Target
 
 
-@dataclass(frozen=True, eq=False)
-class Laid:
+class Laid(Single):
     """A graph laid out: its steps in order on the table of buffers, where results are, and which of them are written
     over which parameters."""
 

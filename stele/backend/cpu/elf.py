@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from stele.errors import CompileError
+from stele.ir.record import Record
 
 X86, ARM = 62, 183      # e_machine
 
@@ -14,16 +14,14 @@ _SYMTAB, _RELA, _NOBITS = 2, 4, 8                           # kinds of sections
 _WRITE, _ALLOC = 1, 2                                       # their flags
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Record):
     """Bytes that belong into memory, at a multiple of `align`."""
 
     data: bytes
     align: int
 
 
-@dataclass(frozen=True)
-class Symbol:
+class Symbol(Record):
     """A place in a section, or section 0 and a name that somebody else defines; a global name is known to others."""
 
     name: str
@@ -32,8 +30,7 @@ class Symbol:
     is_global: bool
 
 
-@dataclass(frozen=True)
-class Relocation:
+class Relocation(Record):
     """At `offset` of a section: the address of a symbol plus `addend` goes there, in the way that `kind` says."""
 
     section: int

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
@@ -17,6 +16,7 @@ from stele.backend.llvm.emit import Emitter, Known
 from stele.backend.llvm.launch import BUFS, SIZES, STATUS, Launch, i1, i8, i32, i64, pointer, word, word_at
 from stele.ir.graph import Value
 from stele.ir.origin import lines
+from stele.ir.record import Record
 from stele.ir.report import KernelNote, Report
 from stele.ir.sizes import Dim, names, size
 from stele.ir.stages import show
@@ -34,8 +34,7 @@ POOL_RUN = ir.FunctionType(ir.VoidType(), [pointer, pointer, pointer, i64, point
 POOL_SERIES = ir.FunctionType(ir.VoidType(), [*[pointer] * 4, i64, i1])
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(Record):
     """An emitted kernel that may yet become part of a chain, and its number among the emitted."""
 
     step: Run

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -29,6 +28,7 @@ from stele.backend.llvm.launch import (
     word_at,
 )
 from stele.ir.graph import Array, Graph
+from stele.ir.record import Record
 from stele.ir.sizes import Dim, Size, at
 from stele.ir.types import TupleType
 from stele.kernel.memory import FRESH, Piece, layout, rounded
@@ -36,8 +36,7 @@ from stele.kernel.memory import FRESH, Piece, layout, rounded
 LARGEST = 1 << 31       # no size that is open is as large
 
 
-@dataclass(frozen=True)
-class Exported:
+class Exported(Record):
     """A program to be exported: what is known of it, and the parameters that no caller gives."""
 
     name: str

@@ -90,6 +90,7 @@ class Modules:
     def __init__(self, target: Target, allowed: Collection[str] = symbols.KERNEL, times: Times = TOTAL) -> None:
         self.target, self.allowed, self.times = target, allowed, times
         self.texts: list[str] = []
+        self._quick: set[int] = set()
         self._waiting: SimpleQueue[int | None] = SimpleQueue()
         self._done: dict[int, bytes] = {}
         self._errors: list[BaseException] = []
@@ -99,8 +100,9 @@ class Modules:
         COMPILING.acquire()
         return self
 
-    def add(self, module: str | ir.Module) -> None:
-        """Begins with one more module, of which only the text is kept: it is taken apart."""
+    def add(self, module: str | ir.Module, quick: bool = False) -> None:
+        """Begins with one more module, of which only the text is kept: it is taken apart. A `quick` one takes a fifth
+        of the time, and its code, which should be what runs once a call, is written as it comes."""
         if len(self._threads) < self.target.cores:
             thread = threading.Thread(target=self._work, name="stele-llvm", daemon=True)
             self._threads.append(thread)
@@ -108,6 +110,8 @@ class Modules:
         self.texts.append(str(module))
         if isinstance(module, ir.Module):
             forget(module)
+        if quick:
+            self._quick.add(len(self.texts) - 1)
         self._waiting.put(len(self.texts) - 1)
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
@@ -129,7 +133,7 @@ class Modules:
         tools = _tools(self.target)
         while (k := self._waiting.get()) is not None and not self._errors:
             try:
-                self._done[k] = tools.object(self.texts[k], self.target, self.times)
+                self._done[k] = tools.object(self.texts[k], self.target, self.times, k in self._quick)
                 self.times.compiled += 1
             except BaseException as error:
                 self._errors.append(error)
@@ -157,14 +161,15 @@ class _Tools:
 
     target: Target
     machine: llvm.TargetMachine
+    quick: llvm.TargetMachine
     passes: llvm.ModulePassManager
     builder: llvm.PassBuilder
 
-    def object(self, text: str, target: Target, times: Times) -> bytes:
+    def object(self, text: str, target: Target, times: Times, quick: bool = False) -> bytes:
         """A function of its own, so that the module is given back before its caller goes on."""
         module = self.optimised(text, target, times)
         with times.phase("emit"):
-            return _emit(self.machine, module)
+            return _emit(self.quick if quick else self.machine, module)
 
     def optimised(self, text: str, target: Target, times: Times) -> llvm.ModuleRef:
         with times.phase("parse"):
@@ -191,7 +196,8 @@ def _tools(target: Target) -> _Tools:
         except IndexError:
             break
     machine = _new_machine(target)
-    return _Tools(target, machine, _passes(), llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(1)))
+    return _Tools(target, machine, _new_machine(target, opt=0), _passes(),
+                  llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(1)))
 
 
 @functools.cache
@@ -229,10 +235,10 @@ def _passes() -> llvm.ModulePassManager:
     return passes
 
 
-def _new_machine(target: Target) -> llvm.TargetMachine:
+def _new_machine(target: Target, opt: int = 2) -> llvm.TargetMachine:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()      # of instructions that have no other name, as cpuid
     generator = llvm.Target.from_triple(target.triple)
-    return generator.create_target_machine(cpu=target.cpu, features=target.features, opt=2, reloc="pic",
+    return generator.create_target_machine(cpu=target.cpu, features=target.features, opt=opt, reloc="pic",
                                            codemodel="small")

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 from stele.backend.cpu.elf import ARM, X86, Object, Relocation
 from stele.backend.cpu.image import Image
 from stele.errors import CompileError
+from stele.ir.record import Record
 
 _LINE = 64      # bytes; sections begin with a cache line, so that a loop lies the same whatever is in front of it
 
 
-@dataclass(frozen=True)
-class _Abi:
+class _Abi(Record):
     """A machine: its relocations by what a symbol stands for (its address as 8 bytes, its address from here, a function
     to be called, a slot that holds its address), how an address is written to a place, and a stub that goes on where
     its slot says: code, and relocations of it (offset, kind, addend).

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Callable, Mapping
-from math import inf, log2
+from math import log2
 from time import perf_counter, sleep
 
 import llvmlite.binding as llvm
@@ -22,13 +22,15 @@ from stele.kernel.machine import LINE
 FLOAT, SIZE = ir.FloatType(), 4
 SIDE = 12           # accumulators, and loads of each kind in a step: enough that none waits for another
 FEWEST = 8          # of the smallest tiles: as many as are multiplied at once
-STEPS = 1 << 10     # of a loop over what the first cache holds
+STEPS = 1 << 12     # of a loop over what the first cache holds
 NEAR = 1 << 8       # steps whose operands it holds at once
-TIMES, RARELY = 5, 4        # how often a loop is timed in each round: the least of all counts
-ROUNDS, APART = 8, 0.003    # of all loops, and seconds between them: beside another's thread a core multiplies slower
+TIMES, RARELY = 5, 4        # how often a loop is timed in each round, a long one once: the least of all counts
+ROUNDS, APART = 40, 0.003   # of all loops at most, and seconds between them: beside another's thread a core multiplies
+AGREE, ALIKE = 4, 1.03      # slower. So many rounds have to find the least time of each loop, or one as little longer
 TICK = 1e-9         # seconds that a loop takes at least
 LEAST, MOST = 1 / 8, 1 << 8
-AWAY = 4 << 20      # bytes that lie in the third cache, and in memory once they are flushed
+AWAY = 4 << 20      # bytes that lie in the third cache
+FLUSHED = 1 << 20   # bytes that lie in memory once they are flushed: each line takes some 100 ns to leave
 FLUSHES = {"x86_64": "clflush ($0)", "aarch64": "dc civac, $0"}
 Loop = Callable[[Code, Ref, Int], None]
 
@@ -41,7 +43,7 @@ def measure(target: Target) -> Mapping[str, float]:
         loops = Loops(target)
         one, tall, near, shared = loops.steps(("multiply", STEPS), ("tall", STEPS), *(
             ("read", size // loops.step) for size in (target.l2 // 4, AWAY)))
-        memory = loops.flushed(AWAY // loops.step)
+        memory = loops.flushed(FLUSHED // loops.step)
     one /= SIDE
     pace = (tall / one - 1) / (LEFT * FEWEST)
     return {"pace": coarse(pace, 2), "far": coarse((near / SIDE / one) ** 2) / 10,
@@ -72,7 +74,7 @@ class Loops:
             write(b, Ref(b, place, FLOAT), Int(b, steps))
             b.ret_void()
         self.code = image.load(jit.compile_module(module, target, times=jit.Times()))
-        self.memory = mmap.mmap(-1, 2 * AWAY)
+        self.memory = mmap.mmap(-1, AWAY + mmap.PAGESIZE)
         self.memory[:] = bytes(len(self.memory))    # touched, so that the system has given it
         self.place = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
 
@@ -110,15 +112,20 @@ class Loops:
 
     def steps(self, *asked: tuple[str, int]) -> list[float]:
         """What a step of each loop takes at least, without what a call does: of the least times of all rounds, and not
-        the least of their differences, which a disturbed short call would make too small.
+        the least of their differences, which a disturbed short call would make too small. As many rounds as it takes
+        until several agree.
         """
         calls = [(name, count) for name, steps in asked for count in (steps, steps // 4)]
-        times = [inf] * len(calls)
+        times: list[list[float]] = [[] for _ in calls]
         for _ in range(ROUNDS):
-            times = [min(least, *(self.once(*call) for _ in range(TIMES))) for least, call in zip(times, calls)]
+            for found, (name, steps) in zip(times, calls):
+                found.append(min(self.once(name, steps) for _ in range(TIMES if steps <= STEPS else 1)))
+            if all(sum(t < ALIKE * min(found) for t in found) >= AGREE for found in times[::2]):
+                break
             sleep(APART)
+        least = [*map(min, times)]
         return [max(long - short, TICK) / (steps - steps // 4)
-                for long, short, (_, steps) in zip(times[::2], times[1::2], asked)]
+                for long, short, (_, steps) in zip(least[::2], least[1::2], asked)]
 
     def flushed(self, steps: int) -> float:
         """What a step of reading takes at least that finds nothing in a cache."""

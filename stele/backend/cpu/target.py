@@ -12,6 +12,7 @@ import os
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from stele import config
 from stele.backend.cpu import cache
@@ -115,7 +116,7 @@ def _x86(wanted: str, triple: str, host: str, have: dict[str, bool]) -> Target:
         registers=32 if wide else 16, fma=level != "x86-64-v2",
         amx=native and wide and bool(have.get("amx-bf16")) and _may_use_tiles(),
         bf16=native and wide and bool(have.get("avx512bf16")),
-        cores=config.CPUS, **{"l1": 32 << 10, "l2": 512 << 10, "l3": 16 << 20, **_cache_bytes()},
+        cores=config.CPUS, **_cache_bytes(l1=32 << 10, l2=512 << 10, l3=16 << 20),
     )
 
 
@@ -131,19 +132,24 @@ def _arm(wanted: str, triple: str, have: dict[str, bool]) -> Target:
     features = {"neon": True, "reserve-x18": True, **({"lse": True} if have.get("lse") else {})}    # x18 is macOS's
     return Target(name="neon", triple=triple, cpu="generic", features=_flat(features),
                   vector_bytes=16, registers=32, fma=True,
-                  cores=config.CPUS, **{"l1": 64 << 10, "l2": 1 << 20, "l3": 16 << 20, **_cache_bytes()})
+                  cores=config.CPUS, **_cache_bytes(l1=64 << 10, l2=1 << 20, l3=16 << 20))
 
 
-def _cache_bytes() -> dict[str, int]:
-    """Sizes of the data caches `l1`, `l2` and `l3`, as far as sysfs says them (`48K`, `2M`)."""
-    found: dict[str, int] = {}
+class _Caches(TypedDict):
+    l1: int
+    l2: int
+    l3: int
+
+
+def _cache_bytes(**found: Unpack[_Caches]) -> _Caches:
+    """Sizes of the data caches, as sysfs says them (`48K`, `2M`), the given ones where it does not."""
     try:
         for index in os.listdir(_CACHES):
             if index.startswith("index"):
                 read = (Path(_CACHES, index, name).read_text().strip() for name in ("level", "type", "size"))
                 level, kind, size = read
-                if kind in ("Data", "Unified") and size[:-1].isdigit() and level in "123":
-                    found[f"l{level}"] = int(size[:-1]) * {"K": 1 << 10, "M": 1 << 20}.get(size[-1], 1)
+                if kind in ("Data", "Unified") and size[:-1].isdigit() and (name := f"l{level}") in found:
+                    found[name] = int(size[:-1]) * {"K": 1 << 10, "M": 1 << 20}.get(size[-1], 1)
     except OSError:
         return found
     return found

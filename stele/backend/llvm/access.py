@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 
 from llvmlite import ir
 
 from stele.backend.llvm.launch import Builder, i64
+from stele.ir.record import Record
 from stele.ir.sizes import Dim, ceil
 
 Index = tuple[ir.Value, ...]
@@ -24,8 +24,7 @@ Address = Callable[[Builder, ir.Value, int], ir.Value]
 """`temp(b, ctx, k)`: where temporary `k` of a contraction begins, aligned to 64 bytes."""
 
 
-@dataclass(frozen=True)
-class Length:
+class Length(Record):
     """A symbolic size: as an expression, and as code."""
 
     size: Dim
@@ -38,16 +37,14 @@ class Length:
 Extent = int | Length
 
 
-@dataclass(frozen=True)
-class Plain:
+class Plain(Record):
     """An operand that is memory: element `i` lies `sum(i[k] * strides[k])` elements after `base(b, ctx)`."""
 
     base: Callable[[Builder, ir.Value], ir.Value]
     strides: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(Record):
     """An operand of a contraction: how it is read, and along which axis reading with lanes is cheap.
 
     `plain` says that it is memory with nothing fused in front, so that it need not be packed;
@@ -62,8 +59,7 @@ class Operand:
     steady: bool = False
 
 
-@dataclass(frozen=True)
-class Temp:
+class Temp(Record):
     """Memory shared by the launches of one contraction (packed operands, partial sums)."""
 
     bytes: Dim

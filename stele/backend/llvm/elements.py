@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 
@@ -14,6 +13,7 @@ from stele.backend.llvm.launch import i1, i32
 from stele.backend.llvm.memory import STEPS, Mask, Memory
 from stele.backend.llvm.nest import prefetch_lines
 from stele.backend.llvm.scalars import LLVMScalars, Scalar
+from stele.ir.record import Record
 from stele.ir.sizes import Dim, Named, Size, of
 from stele.ir.types import bool_, int64
 from stele.kernel.index import coefficient, variables
@@ -46,8 +46,7 @@ Registers = list[Scalar]
 """An element for each vector side by side; a single one where it is the same for all."""
 
 
-@dataclass(frozen=True)
-class Lanes:
+class Lanes(Record):
     """The loop that runs in lanes: `masks[u]` for each vector side by side, None where all its lanes are inside."""
 
     name: str = ""

@@ -35,6 +35,7 @@ from stele.backend.llvm.scalars import LLVMScalars
 from stele.backend.llvm.scatter import emit_scatter
 from stele.ir import stages
 from stele.ir.graph import Literal, Value
+from stele.ir.record import Record
 from stele.ir.report import Report
 from stele.ir.sizes import Dim, size
 from stele.ir.types import product
@@ -84,8 +85,7 @@ class Local:
         return self.slots.site(v)
 
 
-@dataclass(frozen=True)
-class Shared:
+class Shared(Record):
     """Emitted code: its launches, the questions that were asked on the way, and what its buffers are for the kernel it
     was made for."""
 

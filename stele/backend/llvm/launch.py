@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 from llvmlite import ir
 
+from stele.ir.record import Record
 from stele.ir.sizes import Dim
 
 i1, i8, i32, i64, pointer = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType()
@@ -72,8 +72,7 @@ def known(x: int | ir.Value) -> int | None:
     return x.constant if type(x) is ir.Constant and x.type == i64 else None
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(Record):
     """One function to run as `tasks` independent tasks; each thread needs `scratch` bytes of its own.
 
     `packs` says that this function alone turns an operand into a temporary, by their numbers: where the operand is the

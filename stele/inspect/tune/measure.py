@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
@@ -38,11 +38,12 @@ class Question(NamedTuple):
         return self.names[self.taken]
 
 
-@dataclass(frozen=True, eq=False)
 class Trial(Choices):
     """Choices that note what they were asked."""
 
-    asked: dict[str, Question] = field(default_factory=dict[str, Question])
+    def __init__(self, answers: Mapping[str, str] = {}) -> None:
+        super().__init__(answers)
+        self.asked: dict[str, Question] = {}
 
     def choose(self, question: str, candidates: Sequence[tuple[float, T]]) -> tuple[float, T]:
         chosen = super().choose(question, candidates)

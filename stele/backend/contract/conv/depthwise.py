@@ -20,6 +20,7 @@ from stele.backend.contract.tile import idle
 from stele.backend.llvm.access import Count, Operand, Temp, size_of
 from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.nest import multiply_add, round_up, splat, zero
+from stele.ir.record import Record
 from stele.kernel.machine import Machine
 
 MOST, ROWS = 128, (1, 2, 4)
@@ -138,8 +139,7 @@ class Source:
         return made
 
 
-@dataclass(frozen=True)
-class Schedule:
+class Schedule(Record):
     """A task makes `band` rows of each target phase of some channels of an image."""
 
     steps: Steps

@@ -13,11 +13,11 @@ from stele.backend.contract.conv.stencil import Conv, Tap, forward_stencil
 from stele.backend.llvm.access import Count, Operand, Temp, size_of
 from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.nest import multiply_add, round_up, zero
+from stele.ir.record import Record
 from stele.kernel.machine import Machine
 
 
-@dataclass(frozen=True)
-class Schedule:
+class Schedule(Record):
     """A task makes a target channel's kernel, so many of its columns in one pass over the images."""
 
     steps: Steps

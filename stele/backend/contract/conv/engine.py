@@ -12,13 +12,13 @@ from stele.backend.contract.tile import Tile, idle
 from stele.backend.llvm.access import Count, Operand, Temp, size_of
 from stele.backend.llvm.launch import Launch, i1, i8
 from stele.backend.llvm.nest import round_up
+from stele.ir.record import Record
 from stele.ir.sizes import Dim
 
 Span = tuple[Int, Int]
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(Record):
     """Some images from one on, target rows from one on, and which part of the target channels of which group."""
 
     image: Int
@@ -28,8 +28,7 @@ class Task:
     part: Int
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(Record):
     """A task as it is written, and the one `after` it: its blocks, from the first to before the second, the rooms that
     hold its source, and others. Where sources are laid early, `then` is the work of the next task, whose source is laid
     meanwhile, `coming` units of it.

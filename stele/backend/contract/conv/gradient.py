@@ -12,10 +12,10 @@ from stele.backend.contract.conv.stencil import Conv
 from stele.backend.contract.tile import Tile
 from stele.backend.llvm.access import Count, Extent, Operand, Temp, size_of
 from stele.backend.llvm.launch import Launch
+from stele.ir.record import Record
 
 
-@dataclass(frozen=True)
-class Band:
+class Band(Record):
     """A band of rows of some images, as a task meets it: where its sums are, which are new if the band is the `first`,
     which rooms it has, and of which (group, part of the outputs, part of the channels) its products are."""
 

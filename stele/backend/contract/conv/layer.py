@@ -1,7 +1,6 @@
 """A convolution in one direction, and its weights packed for tiles of target channels."""
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from llvmlite import ir
@@ -11,11 +10,11 @@ from stele.backend.contract.conv.stencil import Conv, Stencil, backward_stencil,
 from stele.backend.contract.panels import Panel
 from stele.backend.contract.tile import Tile
 from stele.backend.llvm.access import Builder, Extent, Index, Operand, Plain
+from stele.ir.record import Record
 from stele.kernel.choice import images
 
 
-@dataclass(frozen=True)
-class Layer:
+class Layer(Record):
     """A convolution in one direction: per group, `depth` source channels make `width` target channels.
 
     Weights are indexed (target, source) channel, or the other way round if `transposed`.
@@ -57,8 +56,7 @@ def backward(conv: Conv) -> Layer:
     return Layer(conv.batch, conv.groups, depth, width, backward_stencil(conv), True, conv.kernel, conv.dtype)
 
 
-@dataclass(frozen=True)
-class Weights:
+class Weights(Record):
     """Weights as they are packed, block by block: `[source channel][kernel element][row]`, as many rows as the tile."""
 
     layer: Layer

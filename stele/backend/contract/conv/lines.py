@@ -4,7 +4,7 @@ Where line `r` of an image begins, the operand is read at `r` times a step; what
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from llvmlite import ir
 
@@ -15,14 +15,14 @@ from stele.backend.contract.conv.stencil import Conv, Stencil
 from stele.backend.llvm.access import Extent, Index, Length, Operand, size_of
 from stele.backend.llvm.launch import Builder
 from stele.backend.llvm.nest import round_up
+from stele.ir.record import Record
 from stele.kernel.machine import Machine
 
 VECTORS = 64
 """Vectors of a line at most."""
 
 
-@dataclass(frozen=True)
-class Lines:
+class Lines(Record):
     """A line of `length` elements as `count` lines: element `x` of line `r` is its element `r * step + x - low`."""
 
     count: int

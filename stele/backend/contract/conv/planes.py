@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -11,13 +10,13 @@ from stele.backend.contract.conv.stencil import Stencil
 from stele.backend.llvm.access import Extent, Operand, Plain, size_of
 from stele.backend.llvm.launch import i32
 from stele.backend.llvm.nest import integers, round_up, shuffle, splat, zero
+from stele.ir.record import Record
 
 BANDS = 2, 3, 4, 6, 8, 12, 16, 28
 """Into how many bands an image may be cut."""
 
 
-@dataclass(frozen=True)
-class Planes:
+class Planes(Record):
     """`[channel][phase][image][row][pitch]`: a stencil's source for `images` images, `band` target rows of each."""
 
     stencil: Stencil

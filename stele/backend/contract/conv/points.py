@@ -9,7 +9,6 @@ tells how the choice of points decides the rounding error.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from llvmlite import ir
@@ -17,13 +16,13 @@ from llvmlite import ir
 from stele.backend.contract.code import Code, Number, Ref, Vectors
 from stele.backend.llvm.access import Builder, size_of
 from stele.backend.llvm.nest import multiply_add, splat
+from stele.ir.record import Record
 from stele.kernel.machine import Machine
 
 Map = Callable[[Builder, Vectors], Vectors]
 
 
-@dataclass(frozen=True)
-class Points:
+class Points(Record):
     """Points 0, +p and -p of each pair, infinity."""
 
     pairs: tuple[float, ...]
@@ -59,8 +58,7 @@ F2, F4 = Points((1.0,)), Points((0.625, 1.5))
 """F(2,3), exact but for its sums, and F(4,3) at the points with the least error among those with few digits."""
 
 
-@dataclass(frozen=True)
-class Maps:
+class Maps(Record):
     """The three maps of some points as code, on vectors of one axis."""
 
     machine: Machine

@@ -8,13 +8,13 @@ from functools import cached_property
 from llvmlite import ir
 
 from stele.backend.llvm.access import Extent
+from stele.ir.record import Record
 from stele.kernel.choice import images
 
 Pair = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Conv:
+class Conv(Record):
     """A two-dimensional convolution: x (n, c, h, w), w (o, c / groups, kh, kw), y (n, o, h', w').
 
     `padding` is ((top, bottom), (left, right)).
@@ -43,8 +43,7 @@ class Conv:
         return h, w
 
 
-@dataclass(frozen=True)
-class Tap:
+class Tap(Record):
     """One kernel element: it reads source phase `phase`, `shift` rows and columns from the target's position."""
 
     kernel: Pair

@@ -1,7 +1,7 @@
 """Matrix products `C[b, i, j] = sum_k A[b, i, k] * B[b, k, j]` with fused operands and a fused store."""
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from llvmlite import ir
 
@@ -15,6 +15,7 @@ from stele.backend.contract.tile import Tile
 from stele.backend.llvm.access import Address, Count, Extent, Near, Operand, Temp, Write, size_of
 from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.nest import round_up
+from stele.ir.record import Record
 from stele.ir.sizes import Dim
 from stele.kernel.machine import LINE, Machine
 
@@ -41,8 +42,7 @@ def gemm(module: ir.Module, name: str, machine: Machine, spec: Gemm, left: Opera
     return [*launches, sums.reduce(sink)], [*temps, Temp(sums.bytes())]
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(Record):
     """One operand as the kernels see it: `axis` runs across a panel of `width`. An operand packed once lies in
     temporary `temp` as `[batch][panel][product][depth][width]`.
     """
@@ -148,8 +148,7 @@ class Side:
         return self.site.room(b, self.temp, self.spec.dtype) + (start + k0 * self.room())
 
 
-@dataclass(frozen=True)
-class _Product:
+class _Product(Record):
     """The kernel that multiplies; its scratch is `[transposing buffer][C of the task][left panels][right panels]`.
 
     Where the left operand stays in place, its last rows, too few for a tile, are copied to the room of left panels.
@@ -320,8 +319,7 @@ class _Product:
                 self.sink.put(b, self._whole(b, q, (batch, i + r, column)), 2, mask, vector)
 
 
-@dataclass(frozen=True)
-class _Partials:
+class _Partials(Record):
     """Sums of the slices of a deep product, `[slice][m][n]`, added in order at the end."""
 
     site: Site

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from llvmlite import ir
@@ -14,6 +14,7 @@ from stele.backend.contract.bilinear import ONE, STRASSEN, Scheme
 from stele.backend.contract.tile import LEFT, Price, Product, Tile, tiles
 from stele.backend.llvm.access import Extent, Operand, size_of
 from stele.backend.llvm.nest import round_up
+from stele.ir.record import Record
 from stele.kernel.corners import NONE, Corners
 from stele.kernel.machine import Machine
 
@@ -35,8 +36,7 @@ DEEP = 512
 """The depth of a slice, where a product is cut along its depth."""
 
 
-@dataclass(frozen=True)
-class Gemm:
+class Gemm(Record):
     """The sizes of a matrix product; lanes run over `n`. `product` is what the microkernel computes for `x y + z`,
     `pieces` of bfloat16 stand for a number in tile registers; where one does, nothing else may compute the product.
 
@@ -57,8 +57,7 @@ class Gemm:
         return f"{self.batch}x{self.m}x{self.n}x{self.k} {'bf16' if rounded else self.dtype}"
 
 
-@dataclass(frozen=True)
-class Schedule:
+class Schedule(Record):
     """How a product is cut: by a scheme into products of the sizes `part`; a task makes `m x n` elements of each part,
     `k` deep at a time, from a slice of depth `slice`. Where there are several parts, `k` is all of their depth.
     """

@@ -1,8 +1,6 @@
 """Sorting long rows by digits of their ranks, the lowest first: counts of each digit say where its elements go."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
 from stele.backend.llvm.dims import i64
@@ -12,6 +10,7 @@ from stele.backend.llvm.nest import at, fold, least, loop, split
 from stele.backend.llvm.ordered.rank import Rank
 from stele.backend.llvm.ordered.units import Function
 from stele.ir.graph import Value
+from stele.ir.record import Record
 from stele.ir.sizes import ceil
 from stele.ir.types import product, uint32
 from stele.kernel.machine import Machine
@@ -23,8 +22,7 @@ DIGIT = 11
 """Bits of a digit: the ends of 2**11 runs of elements stay in the first cache."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Record):
     """Where elements are between two passes: in memory of the program, or in one or two temporaries."""
 
     value: Value | None = None

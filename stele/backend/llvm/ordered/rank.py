@@ -1,20 +1,18 @@
 """Elements as unsigned integers of the same order: NaN is largest, zeros are equal."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
 from stele.backend.llvm.launch import Builder
 from stele.backend.llvm.nest import splat
+from stele.ir.record import Record
 from stele.ir.types import DType
 
 INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F80_0000, "float64": 0x7FF0_0000_0000_0000}
 """The bits of infinity: of NaN, without the sign, there are more."""
 
 
-@dataclass(frozen=True)
-class Rank:
+class Rank(Record):
     """How elements of a dtype become ranks; of `descending` order the complement. Ranks that keep the signs of zeros
     can be taken back."""
 
