@@ -26,7 +26,8 @@ STEPS = 1 << 12     # of a loop over what the first cache holds
 NEAR = 1 << 8       # steps whose operands it holds at once
 TIMES, RARELY = 5, 4        # how often a loop is timed in each round, a long one once: the least of all counts
 ROUNDS, APART = 40, 0.003   # of all loops at most, and seconds between them: beside another's thread a core multiplies
-AGREE, ALIKE = 4, 1.03      # slower. So many rounds have to find the least time of each loop, or one as little longer
+AGREE = 3                   # slower. So many rounds have to find the least time of each loop, or one that is longer by
+ALIKE = 1.05, 1.05, 1.4, 1.4    # as little: what comes from afar is judged by powers of two
 TICK = 1e-9         # seconds that a loop takes at least
 LEAST, MOST = 1 / 8, 1 << 8
 AWAY = 4 << 20      # bytes that lie in the third cache
@@ -120,7 +121,7 @@ class Loops:
         for _ in range(ROUNDS):
             for found, (name, steps) in zip(times, calls):
                 found.append(min(self.once(name, steps) for _ in range(TIMES if steps <= STEPS else 1)))
-            if all(sum(t < ALIKE * min(found) for t in found) >= AGREE for found in times[::2]):
+            if all(sum(t < alike * min(found) for t in found) >= AGREE for found, alike in zip(times[::2], ALIKE)):
                 break
             sleep(APART)
         least = [*map(min, times)]
