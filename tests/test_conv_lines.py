@@ -67,11 +67,11 @@ LINES = (
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("case", SINGLE, ids=str)
 def test_single_channels(case: tuple[Any, ...], dtype: type, machine: Machine) -> None:
-    for n in range(len(depthwise.ROWS)):
-        chosen = Alone(n)
-        for bench, expected in benches(replace(machine, choices=chosen), dtype, case, n == 0):
-            assert error(bench.check(), expected) < TOLERANCE[dtype]
-        assert chosen.taken >= 2
+    n = (SINGLE.index(case) + MACHINES.index(machine) + [*TOLERANCE].index(dtype)) % len(depthwise.ROWS)
+    chosen = Alone(n)
+    for bench, expected in benches(replace(machine, choices=chosen), dtype, case, n == 0):
+        assert error(bench.check(), expected) < TOLERANCE[dtype]
+    assert chosen.taken >= 2
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{m.vector_bytes}")
