@@ -283,12 +283,14 @@ def real(d: list[DType], a: dict[str, Any]) -> tuple[DType, ...]:
 
 def matrix(name: str, stele: Callable[..., Any], numpy: Callable[..., Array], make: Any,
            made: Callable[[Any], Any] = dominant, **changes: Any) -> Kind:
-    """A function of what is made of a square that is cut of the first operand. What is not finite has no factors: NumPy
-    refuses it here and spreads it there, by the order of the steps."""
+    """A function of what is made of a square that is cut of the first operand. What is not finite has no factors, and
+    right sides that are not spread what they hold: NumPy refuses it here and spreads it there, by the order of the
+    steps."""
     def prepare(x: Any) -> Any: return made(cut(x))
 
     def finite(x: Array, *more: Any, **how: Any) -> Array:
-        if not np.isfinite(x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)).all():
+        wide = (y.astype(np.complex128 if y.dtype.kind == "c" else np.float64) for y in (x, *more))
+        if not all(np.isfinite(y).all() for y in wide):
             raise np.linalg.LinAlgError(f"{name} of what is not finite")
         return numpy(x, *more, **how)
     return Kind(name, lambda x, *more, **how: stele(prepare(x), *more, **how), finite, make,
