@@ -56,11 +56,13 @@ from stele.ops.foreign import Foreign
 
 @dataclass
 class Local:
-    """The slots of one kernel, counted from 0: values and temporaries by position; names of sizes are the program's."""
+    """The slots of one kernel, counted from 0: values and temporaries by position; `names` are the sizes that it reads,
+    by where the program has them."""
 
     slots: Table
     buffers: list[Key | None] = field(default_factory=list[Key | None])
     temps: dict[int, Dim] = field(default_factory=dict[int, Dim])
+    names: dict[str, int] = field(default_factory=dict[str, int])
     has_sites: bool = False
 
     @property
@@ -78,7 +80,12 @@ class Local:
         return len(self.buffers) - 1
 
     def size(self, name: str) -> int:
-        return self.slots.size(name)
+        self.names[name] = self.slots.size(name)
+        return self.names[name]
+
+    def holds_in(self, slots: Table) -> bool:
+        """Whether another program has the sizes in the same places: one with other loops numbers them otherwise."""
+        return all(slots.size(name) == place for name, place in self.names.items())
 
     def site(self, v: Value) -> int:
         self.has_sites = True
@@ -120,7 +127,7 @@ class Emitter:
         values = tuple(dict.fromkeys((*kernel.inputs, *kernel.body, *(a for v in kernel.body for a in v.args))))
         steady = [a in self.slots.settled for a in kernel.anchor.args] if isinstance(kernel, kinds.Contraction) else []
         key = *structure(kernel), str(steady)
-        if (shared := self.known.get(key)) is None:
+        if (shared := self.known.get(key)) is None or not shared.local.holds_in(self.slots):
             local, name = Local(self.slots), f"{name}{self.draft}"
             code = ir.Module(name)
             noted = Noted(given=self.target.choices, report=self.report)
@@ -128,7 +135,7 @@ class Emitter:
                                    self.precision)
             for k, launch in enumerate(launches):
                 launched = name if len(launches) == 1 else f"{name}.{k}"
-                bind(code, launched, launch, len(local.buffers), pieces.work(kernel), self.slots.size)
+                bind(code, launched, launch, len(local.buffers), pieces.work(kernel), local.size)
                 launches[k] = replace(launch, function=launched)
             self.written(code)
             shared = Shared(launches, tuple(noted.asked), local, values)
