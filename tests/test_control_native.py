@@ -122,6 +122,30 @@ LATE: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.parametrize("steps", range(6))
+@pytest.mark.parametrize("move", [lambda x: st.roll(x, -1, axis=0), lambda x: x * 2, lambda x: st.flip(x) + x,
+                                  lambda x: st.cumsum(x)], ids=["roll", "twice", "flip", "sums"])
+@pytest.mark.parametrize("order", [(0, 0), (1, 1), (0, 1), (1, 0)], ids=str)
+def test_one_value_is_carried_at_two_places(order: tuple[int, int], move: Callable[[Any], Any], steps: int) -> None:
+    """What is written over the old value of one carry is not what the other one still reads."""
+    x, y = np.arange(1, 6, dtype=np.float32), np.arange(11, 16, dtype=np.float32)
+
+    def looped(n: Any, *carried: Any) -> Any:
+        def body(state: Any) -> Any:
+            made = move(state[2])
+            both = made, made + 1
+            return state[0] + 1, *(both[k] for k in order)
+        return st.while_loop(lambda state: state[0] < n, body, (st.tensor(0), *carried))[1:]
+
+    expected = [x, y]
+    for _ in range(steps):
+        made = move(st.tensor(expected[1])).numpy()
+        expected = [(made, made + 1)[k] for k in order]
+    for f in (looped, st.compile(looped)):
+        found = f(st.tensor(steps), st.tensor(x), st.tensor(y))
+        assert [v.tolist() for v in found] == [v.tolist() for v in expected]
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 8])
 @pytest.mark.parametrize("name", LATE)
 def test_what_is_carried_late_is_shown_not_copied(name: str, count: int) -> None:

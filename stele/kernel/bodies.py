@@ -255,7 +255,9 @@ def again(slots: Slots, value: Value, op: While) -> Again:
     steps = tuple(step(slots, kernel) for kernel in kernels)
     slots.clock += 1
     shown, late = shown_at(slots, passed), lags(behind, n)
-    over = [own[k] and is_over(slots, steps, body.results[k], news[k], inside[k]) for k in range(n)]
+    alike = [[j for j in range(n) if way_back(behind, j)[-1] == (k, 0)] for k in range(n)]     # old ones in one place
+    over = [own[k] and all(is_over(slots, steps, body.results[k], news[k], inside[j]) for j in alike[k])
+            for k in range(n)]
     many = [late[k] + 2 if late[k] else not over[k] for k in range(n)]
     spares = [[spare(slots, types.items[k], clock) for _ in range(many[k] if own[k] else 0)] for k in range(n)]
     away = [late[k] > 0 or not own[k] for k in range(n)]      # nothing is made at its last place
