@@ -6,6 +6,7 @@ their names, so none are kept.
 from __future__ import annotations
 
 import json
+import struct
 import tempfile
 import zlib
 from collections.abc import Mapping
@@ -76,6 +77,15 @@ def weight(name: str, shape: tuple[int, ...]) -> Array:
         return (0.5 + x ** 2).astype(np.float32)
     scales = len(shape) == 1 and name.endswith("weight")
     return (1 + 0.2 * x if scales else 0.3 * x).astype(np.float32)
+
+
+def legacy(path: Path, words: int = 266) -> Path:
+    """A model in the format of llama2.c."""
+    sizes = 16, 24, 2, 4, 2, words, 64
+    count = 16 * words + 16 * 5 + 2 * (16 * 16 * 2 + 8 * 16 * 2 + 3 * 16 * 24) + 64 * 4
+    x = np.random.default_rng(0).normal(size=count) * 0.3
+    path.write_bytes(struct.pack("<7i", *sizes) + x.astype("<f4").tobytes())
+    return path
 
 
 def inputs(kind: str) -> dict[str, Array]:

@@ -167,6 +167,9 @@ TEXTS = [
     (HEAD + one("ReLU", bottoms=["z"]), "takes 'z', which no layer before it gives"),
     (HEAD + one("ReLU", bottoms=["b"], tops=["a"]) + one("TanH", bottoms=["a"], tops=["b"]),
      r"takes 'b', which no layer before it gives; TanH 'tanh' \(line 4\) gives it, behind"),
+    (HEAD + one("ReLU", bottoms=["data"], tops=["relu"]) + one("TanH", bottoms=["data"], tops=["relu"]),
+     r"layer TanH 'tanh' \(line 4\) gives 'relu', which is given before it"),
+    ('input: "x" input: "x" ' + one("ReLU", bottoms=["x"]), "the net has two inputs called 'x'"),
     ('input: "x" input_shape { dim: -3 } ' + one("ReLU", bottoms=["x"]), "a shape needs sizes from 1"),
 ]
 

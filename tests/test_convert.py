@@ -2,19 +2,25 @@
 from __future__ import annotations
 
 import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from browser import Browser
-from huggingface import KEPT, write
+from huggingface import KEPT, legacy, write
+from keras_models import KEPT as KERAS
 
 import stele as st
 from stele import nn
 from stele.cli import COMMANDS
 from stele.commands.arguments import run
+from stele.commands.convert import compared
 from stele.interop.convert import onnx as onnx_source
+from stele.interop.convert import program
 from stele.interop.convert.compare import difference, moves
 from stele.interop.convert.source import cleaned
 
@@ -47,6 +53,8 @@ def model(path: Path, kind: str) -> Path:
         torch.export.save(torch.export.export(made, (torch.randn(2, 2, 4, 4),), dynamic_shapes=({0: batch},)),
                           path / "m.pt2")
         return path / "m.pt2"
+    if kind == "bin":
+        return legacy(path / "m.bin")
     return write(path / kind, json.loads(KEPT.read_text())[kind])
 
 
@@ -57,7 +65,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, str], str]:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["onnx", "stele", "pt2", "vit"])
+@pytest.mark.parametrize("kind", ["onnx", "stele", "pt2", "vit", "bin"])
 @pytest.mark.parametrize("out", OUTS)
 def test_every_pair(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, out: str) -> None:
     """What was written gives what the model gives, at two batches, loaded again and in the model's own framework."""
@@ -96,6 +104,57 @@ def test_what_differs_is_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixt
         monkeypatch.setattr(onnx_source, "opened", changed)
         assert run(["convert", str(path), str(tmp_path / f"{code}.stele")], COMMANDS) == code
         assert words in capsys.readouterr().out
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, answer: Callable[[Any], Any]) -> None:
+    """Has the framework that a model of ONNX is of answer so."""
+    opened = onnx_source.opened
+    monkeypatch.setattr(onnx_source, "opened", lambda path: replace(opened(path), original=answer))
+
+
+@pytest.mark.parametrize("away, verdict, code", [(9e-6, "equal", 0), (2e-5, "differs", 1), (np.nan, "differs", 1)])
+def test_equal_is_within_1e_5(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+                              away: float, verdict: str, code: int) -> None:
+    path = model(tmp_path, "onnx")
+    ours = so.load(path)
+    answering(monkeypatch, lambda x: [ours(st.tensor(x[0])).numpy() + np.float32(away)])
+    assert run(["convert", str(path), str(tmp_path / "m.stele")], COMMANDS) == code
+    lines = [line for line in capsys.readouterr().out.splitlines() if "on what came in" in line]
+    assert [line.split()[0] for line in lines] == [verdict]
+
+
+@pytest.mark.parametrize("dtype, scale", [("float32", 100), ("float16", 0.1), ("bfloat16", 0.1)])
+def test_what_rounding_takes_further_apart_is_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                                      monkeypatch: pytest.MonkeyPatch, dtype: str,
+                                                      scale: float) -> None:
+    """The sine of large sums: any order of them is right, and no two are within 1e-5. What is more is not rounding."""
+    w = st.tensor((np.random.default_rng(0).normal(size=(512, 3)) * scale).astype("f4")).astype(dtype)
+    so.export(st.compile(lambda x: st.sin(x @ w)), [st.ones((2, 512), dtype=dtype)], tmp_path / "m.onnx")
+    exact = w.numpy().astype("f8")
+    for factor, verdict, code in ((1, "rounds", 0), (1.5, "differs", 1)):
+        answering(monkeypatch, lambda x, factor=factor: [
+            np.sin(x[0].astype("f8") @ exact * factor).astype(x[0].dtype)])
+        assert run(["convert", str(tmp_path / "m.onnx"), str(tmp_path / f"{factor}.stele")], COMMANDS) == code
+        line = next(line for line in capsys.readouterr().out.splitlines() if "on what came in" in line)
+        assert line.startswith(verdict) and "from float64 Stele is" in line
+
+
+def test_what_float64_cannot_compute_is_not_taken_for_rounding(tmp_path: Path) -> None:
+    f = st.compile(lambda x: x.view("int32").view("float32") * 2)
+    f(st.ones(3))
+    st.save(f, tmp_path / "m.stele")
+    source, x = program.opened(tmp_path / "m.stele"), np.ones(3, "f4")
+    found = compared("it", lambda x: x[0] * 2 + np.float32(1e-4), source, [[x]], [[x * 2]], "differs")
+    assert found.verdict == "differs" and "float64 cannot compute it: " in found.said
+
+
+def test_results_by_name_are_compared_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Keras returns them in another order than the file has them."""
+    pytest.importorskip("h5py", reason="pip install 'stele-dl[keras]'")
+    with zipfile.ZipFile(KERAS) as kept:
+        (tmp_path / "m.keras").write_bytes(kept.read("merged.keras"))
+    assert run(["convert", str(tmp_path / "m.keras"), str(tmp_path / "m.onnx")], COMMANDS) == 0
+    assert "differs" not in capsys.readouterr().out
 
 
 BAD = [
@@ -137,6 +196,9 @@ def test_weights_are_found_under_other_names_and_turned() -> None:
 def test_differences_are_those_of_dtypes_and_shapes_too() -> None:
     x = np.float32([1, np.nan])
     assert difference(x, x) == 0 and difference([x], [x, x]) == np.inf and difference(x, x.astype("f8")) == np.inf
+    half = st.tensor([1.0, 2.0]).astype("bfloat16").numpy()
+    assert difference(half, half) == 0 and difference(half, half * half) == 0.5
+    assert difference(np.complex64([3 + 4j]), np.complex64([3 + 5j])) == pytest.approx(34 ** -0.5)
     assert difference(np.float32([np.inf]), np.float32([1])) == np.inf and difference(x, x[:1]) == np.inf
 
 

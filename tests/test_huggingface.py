@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from formats import shared
-from huggingface import KEPT, MODELS, inputs, weights, write
+from huggingface import KEPT, MODELS, inputs, legacy, weights, write
 from safetensors.numpy import save_file
 
 import stele as st
@@ -269,15 +269,6 @@ def test_pieces(tmp_path: Path) -> None:
         (tmp_path / "bad.bin").write_bytes(damaged)
         with pytest.raises(DataError, match=r"vocabulary of llama2\.c"):
             huggingface.tokenizer(tmp_path / "bad.bin")
-
-
-def legacy(path: Path, words: int = 266) -> Path:
-    """A model in the format of llama2.c."""
-    sizes = 16, 24, 2, 4, 2, words, 64
-    count = 16 * words + 16 * 5 + 2 * (16 * 16 * 2 + 8 * 16 * 2 + 3 * 16 * 24) + 64 * 4
-    x = np.random.default_rng(0).normal(size=count) * 0.3
-    path.write_bytes(struct.pack("<7i", *sizes) + x.astype("<f4").tobytes())
-    return path
 
 
 def test_models_of_llama2c(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ KINDS = (
     Kind("a model of Keras", (".keras",), "stele.interop.convert.keras", "pip install 'stele-dl[keras]'"),
     Kind("a net of Caffe", (".prototxt",), "stele.interop.convert.caffe"),
     Kind("a program of st.save", (".stele", ".safetensors"), "stele.interop.convert.program"),
+    Kind("a model of llama2.c", (".bin",), "stele.interop.convert.huggingface"),
     Kind("a folder with config.json", (), "stele.interop.convert.huggingface"),
 )
 

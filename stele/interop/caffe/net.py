@@ -77,6 +77,9 @@ def net(says: Message) -> Net:
         says.refuse("this is no net of Caffe: it has no layer", "The net is the .prototxt.")
     inputs = [*declared(says), *(i for n in made if n.type in SOURCES for i in given(n))]
     layers = tuple(n for n in made if n.type not in SOURCES)
+    names = [i.name for i in inputs]
+    if twice := [name for k, name in enumerate(names) if name in names[:k]]:
+        says.refuse(f"the net has two inputs called {twice[0]!r}")
     return Net(says.source, tuple(inputs), layers, left(inputs, layers))
 
 
@@ -130,7 +133,9 @@ def sized(shape: Message) -> tuple[int, ...]:
 
 
 def left(inputs: Sequence[Input], layers: Sequence[Layer]) -> tuple[str, ...]:
-    """The blobs that no layer takes. Raises DataError for a layer that takes what none before it gives."""
+    """The blobs that no layer takes. Raises DataError for a layer that takes what none before it gives, and for one
+    that gives what another has given: only what a layer takes itself may have the name of what it gives.
+    """
     known = dict.fromkeys((i.name for i in inputs), True)
     for n in layers:
         for name in n.bottoms:
@@ -139,5 +144,8 @@ def left(inputs: Sequence[Input], layers: Sequence[Layer]) -> tuple[str, ...]:
                 n.says.refuse(f"layer {n} takes {name!r}, which no layer before it gives" + (
                     f"; {later[0]} gives it, behind" if later else ""))
             known[name] = False
+        for name in n.tops:
+            if name in known and name not in n.bottoms:
+                n.says.refuse(f"layer {n} gives {name!r}, which is given before it")
         known |= dict.fromkeys(n.tops, True)
     return tuple(name for name, is_left in known.items() if is_left and name not in {i.name for i in inputs})

@@ -26,10 +26,11 @@ def difference(x: Any, y: Any) -> float:
         return max((difference(a, b) for a, b in zip(x, y)), default=0.0) if same else np.inf
     if not isinstance(x, np.ndarray) or (x.dtype, x.shape) != (np.asarray(y).dtype, np.shape(y)):
         return 0.0 if x is y else np.inf
-    if x.dtype.kind not in "iufb":
+    if x.dtype.kind in "OSU":
         return 0.0 if np.array_equal(x, y) else np.inf
-    a, b = x.astype(np.float64), np.asarray(y).astype(np.float64)
-    away = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, abs(a - b) / np.maximum(1, abs(b)))
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    a, b = x.astype(wide), np.asarray(y).astype(wide)
+    away = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b) / np.maximum(1, np.abs(b)))
     return float(np.max(np.nan_to_num(away, nan=np.inf, posinf=np.inf), initial=0.0))
 
 

@@ -1,4 +1,4 @@
-"""Folders of Hugging Face's as sources."""
+"""Folders of Hugging Face's, and files of llama2.c, as sources."""
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from stele.interop.convert.source import Argument, Source
+from stele.interop.convert.source import Argument, Source, arrays_of
 from stele.interop.huggingface.folder import read
 from stele.interop.huggingface.loading import load
 from stele.ir.graph import Array
@@ -16,14 +16,18 @@ IMAGES = "ViT", "ResNet"
 
 
 def opened(path: Path) -> Source:
-    """The model of a folder. Raises DataError for what is none."""
-    module, (config, weights) = load(path), read(path)
-    name = type(module).__name__
+    """The model of a folder, or of a file of llama2.c. Raises DataError for what is none."""
+    module = load(path)
+    layers = tuple(type(m).__name__ for _, m in module.named_modules() if not [*m.named_children()])
+    if path.is_file():
+        return Source("llama2.c", module, (words(len(module.state_dict()["model.embed_tokens.weight"])),),
+                      arrays_of(module.state_dict().items()), module.state_dict(), layers)
+    (config, weights), name = read(path), type(module).__name__
     if name.startswith(IMAGES):
         side = config.whole("image_size", 224)
         taken = Argument("pixel_values", "float32", ("batch", config.whole("num_channels", 3), side, side))
     else:
-        taken = Argument("input_ids", "int64", ("batch", "length"), config.whole("vocab_size"))
+        taken = words(config.whole("vocab_size"))
 
     try:
         library, torch = import_module("transformers"), import_module("torch")
@@ -38,6 +42,10 @@ def opened(path: Path) -> Source:
         known = ("logits", "last_hidden_state", "pooler_output")
         return [made[key].numpy() for key in known if made.get(key) is not None]
 
-    layers = tuple(type(m).__name__ for _, m in module.named_modules() if not [*m.named_children()])
     return Source("Hugging Face", module, (taken,), weights, module.state_dict(), layers, "transformers",
                   original if library else None)
+
+
+def words(count: int) -> Argument:
+    """Texts as numbers of words, of so many that there are."""
+    return Argument("input_ids", "int64", ("batch", "length"), count)

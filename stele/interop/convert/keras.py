@@ -34,11 +34,13 @@ def opened(path: Path) -> Source:
 
     def original(arrays: Sequence[Array]) -> Any:
         made = keras.models.load_model(path, compile=False)(arrays[0] if len(arrays) == 1 else list(arrays))
-        return answers(made)
+        return answers(made, module.graph.outputs)
 
-    def answers(x: Any) -> Any:
-        if isinstance(x, dict | list | tuple):
-            return [answers(part) for part in (x.values() if isinstance(x, dict) else x)]
+    def answers(x: Any, like: Any) -> Any:
+        """Arrays in the order of the file, which is not Keras's."""
+        if isinstance(like, dict | list):
+            keys = [*like] if isinstance(like, dict) else range(len(like))
+            return [answers(x[key], like[key]) for key in keys]
         return np.asarray(keras.ops.convert_to_numpy(x))
 
     return Source("Keras", module, arguments, arrays_of(module.weights.items()), module.state_dict(),

@@ -78,15 +78,20 @@ class Source:
         return {name: axes for name, axes in found.items() if axes}
 
 
-def flat(x: Any) -> Iterator[Array]:
-    """The arrays of a result, in order."""
+def leaves(x: Any) -> Iterator[Any]:
+    """What is in the containers of a result, in order."""
     if isinstance(x, Mapping):
         x = [*x.values()]   # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if isinstance(x, tuple | list):
         for part in x:      # pyright: ignore[reportUnknownVariableType]
-            yield from flat(part)
+            yield from leaves(part)
     elif x is not None:
-        yield x.numpy() if isinstance(x, st.Tensor) else np.asarray(x)
+        yield x
+
+
+def flat(x: Any) -> Iterator[Array]:
+    """The arrays of a result, in order."""
+    return (leaf.numpy() if isinstance(leaf, st.Tensor) else np.asarray(leaf) for leaf in leaves(x))
 
 
 def onnx_runtime() -> Any:
