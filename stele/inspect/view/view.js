@@ -3,7 +3,7 @@
 
 const { boxes, edges, facts } = JSON.parse(document.getElementById("model").textContent);
 const svg = document.querySelector("svg.drawing"), details = document.querySelector(".details");
-const GAP = 18, RANK = 34, PAD = 14, TITLE = 30, LETTER = 7.9, WIDEST = 260, FAR = 24, SMALL = 0.42;
+const GAP = 18, RANK = 34, PAD = 14, TITLE = 30, LETTER = 7.9, SOFT = 6.8, WIDEST = 260, FAR = 24, SMALL = 0.42;
 
 const root = { name: "", open: true, inside: [], up: null, depth: 0, id: -1 };
 boxes.forEach((b, id) => {
@@ -31,13 +31,13 @@ function inWords(bytes) {
 }
 const shorter = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text;
 
-function lines(b) {                               // what stands in a box
-  const room = Math.floor((WIDEST - 2 * PAD) / LETTER);
-  const held = b.bytes ? inWords(b.bytes) : "";
-  if (b.inside) return [b.name, [`${b.count} nodes`, held].filter(Boolean).join(" · ")].map(t => shorter(t, room));
-  const type = (b.out[0]?.[1] ?? b.from[0]?.type) || "";
-  return [b.name === b.kind ? b.kind : `${b.kind}  ${b.name}`, [type, held].filter(Boolean).join(" · ")]
-    .filter(Boolean).map(t => shorter(t, room));
+function lines(b) {                               // a name, and below it what a box gives and how large its weights are
+  const most = letter => Math.floor((WIDEST - 2 * PAD) / letter), held = b.bytes ? inWords(b.bytes) : "";
+  const name = b.inside ? `▸ ${b.name}` : b.name === b.kind ? b.kind : `${b.kind}  ${b.name}`;
+  const type = b.inside ? `${b.count} nodes` : (b.out[0]?.[1] ?? b.from[0]?.type) || "";
+  const facts = [type, held].filter(Boolean), row = facts.join(" · ");
+  return [shorter(name, most(LETTER)), ...(row.length > most(SOFT) ? facts : [row]).filter(Boolean)
+    .map(t => shorter(t, most(SOFT)))];
 }
 
 const shown = b => { let at = b; for (let up = b.up; up !== root; up = up.up) if (!up.open) at = up; return at; };
@@ -130,8 +130,8 @@ function measure(b, wires) {                      // sizes from the inside out; 
   b.weight = 1; b.over = []; b.under = [];
   if (!b.inside || !b.open) {
     b.lines = lines(b);
-    b.w = Math.min(WIDEST, Math.max(96, ...b.lines.map(t => t.length * LETTER + 2 * PAD)));
-    b.h = b.lines.length > 1 ? 46 : 30;
+    b.w = Math.min(WIDEST, Math.max(96, ...b.lines.map((t, k) => t.length * (k ? SOFT : LETTER) + 2 * PAD)));
+    b.h = b.lines.length > 1 ? 10 + 18 * b.lines.length : 30;
     return;
   }
   for (const inner of b.inside) measure(inner, wires);
@@ -229,8 +229,7 @@ function boxed(b) {
   if (!b.inside) g.append(made("rect", { class: "tone", width: 5, height: b.h, rx: 2.5, style: `fill:${tone(b.kind)}` }));
   if (view.k < SMALL && !(open && b.w * view.k > 60)) return g;
   if (open) { g.append(made("text", { x: PAD, y: 20, class: "kind" }, `▾ ${b.name}`)); return g; }
-  g.append(made("text", { x: PAD, y: 19, class: "kind" }, (b.inside ? "▸ " : "") + b.lines[0]));
-  if (b.lines[1]) g.append(made("text", { x: PAD, y: 37, class: "soft" }, b.lines[1]));
+  b.lines.forEach((t, k) => g.append(made("text", { x: PAD, y: 19 + 18 * k, class: k ? "soft" : "kind" }, t)));
   return g;
 }
 
