@@ -132,9 +132,7 @@ class Interpreter(Record):
         if not equals or not path:
             raise UsageError(f"--python needs FRAMEWORK=PATH, got {text!r}. Write --python pytorch=env/bin/python")
         Names("framework", self.frameworks)(framework)
-        if not Path(path).is_file():
-            raise UsageError(f"--python needs an existing interpreter, got nothing at {path}. Is the path right?")
-        return framework, Path(path).absolute()
+        return framework, there(Path(path), Path(path).is_file(), "--python needs an existing interpreter").absolute()
 
 
 def rate(word: str) -> float:
@@ -178,23 +176,19 @@ def workload_or_script(what: Path) -> Path:
 
 def script(path: Path) -> Path:
     """A file that can be run."""
-    if not path.is_file():
-        raise UsageError(f"a file to run needs to exist, got nothing at {path}. Is the path right?")
-    return path
+    return there(path, path.is_file(), "a file to run needs to exist")
 
 
 def image(path: Path) -> Path:
     """A file that is there."""
-    if not path.is_file():
-        what = "the folder" if path.is_dir() else "nothing at"
-        raise UsageError(f"an image needs to be an existing file, got {what} {path}. Is the path right?")
-    return path
+    return there(path, path.is_file(), "an image needs to be an existing file")
 
 
 def there(path: Path, found: bool, needed: str) -> Path:
-    """A path where something was found; UsageError, which says what is needed, otherwise."""
+    """A path where something was found; UsageError, which says what is needed and what is there, otherwise."""
     if not found:
-        raise UsageError(f"{needed}, got nothing at {path}. Is the path right?")
+        what = "the folder" if path.is_dir() else "the file" if path.exists() else "nothing at"
+        raise UsageError(f"{needed}, got {what} {path}. Is the path right?")
     return path
 
 
@@ -239,9 +233,7 @@ def input_file(text: str) -> tuple[str, Path]:
     name, equals, path = text.rpartition("=")
     if not equals or not name or not path:
         raise UsageError(f"--input needs NAME=FILE.npy, got {text!r}. Write --input x=x.npy")
-    if not Path(path).is_file():
-        raise UsageError(f"--input needs an existing file, got nothing at {path}. Is the path right?")
-    return name, Path(path)
+    return name, there(Path(path), Path(path).is_file(), "--input needs an existing file")
 
 
 def dim(text: str) -> tuple[str, int]:
@@ -254,8 +246,7 @@ def dim(text: str) -> tuple[str, int]:
 
 def weights(path: Path) -> Path:
     """A file of weights that is there."""
-    if not path.is_file():
-        raise UsageError(f"--weights needs an existing .safetensors file, got nothing at {path}. Is the path right?")
+    there(path, path.is_file(), "--weights needs an existing .safetensors file")
     if path.suffix != ".safetensors":
         raise UsageError(f"--weights needs a .safetensors file, got {path}. Save the state dict with "
                          "safetensors.torch.save_file.")

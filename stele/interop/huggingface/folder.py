@@ -2,7 +2,6 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stele import files
-from stele.errors import DataError, kind
+from stele.errors import DataError
+from stele.interop.entries import entries
 from stele.interop.huggingface.config import Config
 from stele.ir.graph import Array
 from stele.saving import DTYPES
@@ -52,17 +52,6 @@ class Weights(Mapping[str, Array]):
         return Weights({new: self.entries[old] for old, new in names.items()})
 
 
-def parsed(content: bytes, path: Path) -> dict[str, Any]:
-    """An object of JSON."""
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is no file of JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise DataError(f"{path} holds entries by name, got {kind(found)}")
-    return found
-
-
 def read_json(path: Path) -> dict[str, Any]:
     """The entries of a file of JSON. Raises DataError where it is missing, too long or no such file."""
     try:
@@ -73,7 +62,7 @@ def read_json(path: Path) -> dict[str, Any]:
                         hint="Give the folder that save_pretrained wrote.") from None
     if len(content) > LONGEST:
         raise DataError(f"{path} has more than {LONGEST} bytes, which no such file has")
-    return parsed(content, path)
+    return entries(content, str(path))
 
 
 def arrays_of(path: Path) -> dict[str, Entry]:
@@ -84,7 +73,7 @@ def arrays_of(path: Path) -> dict[str, Entry]:
             length = int.from_bytes(file.read(8), "little")
             if size < 8 or length > min(size - 8, LONGEST):
                 raise DataError(f"{path} is no whole safetensors file: its header would have {length} bytes")
-            header = parsed(file.read(length), path)
+            header = entries(file.read(length), str(path))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
     header.pop("__metadata__", None)

@@ -14,7 +14,8 @@ from typing import IO, Any
 import numpy as np
 
 from stele import files
-from stele.errors import DataError, kind
+from stele.errors import DataError
+from stele.interop.entries import entries, one_line
 from stele.ir.graph import Array
 from stele.ir.types import brain_float
 
@@ -96,22 +97,6 @@ class Variables:
         return x.view(brain_float()) if half and found.dtype.kind == "V" else np.asarray(x)
 
 
-def one_line(error: Exception) -> str:
-    """What a library says, in one line of a fair length."""
-    return " ".join(str(error).split())[:200]
-
-
-def parsed(content: bytes, source: str) -> dict[str, Any]:
-    """An object of JSON."""
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"the configuration in {source} is no JSON: {one_line(error)}") from None
-    if not isinstance(found, dict):
-        raise DataError(f"the configuration in {source} is an object of JSON, got {kind(found)}")
-    return found
-
-
 def member(archive: zipfile.ZipFile, name: str, source: str, most: int | None = None) -> bytes:
     """A member of an archive, unpacked; it is no larger than what is packed of it allows."""
     found = next((m for m in archive.infolist() if m.filename == name), None)
@@ -150,7 +135,8 @@ def members(path: str | Path) -> tuple[bytes, bytes]:
 def opened(path: str | Path) -> tuple[dict[str, Any], Variables]:
     """The configuration and the variables of a file. Raises DataError for what is missing or damaged."""
     config, weights = members(path)
-    return parsed(config, str(path)), Variables(io.BytesIO(weights), len(weights), f"{WEIGHTS} of {path}")
+    variables = Variables(io.BytesIO(weights), len(weights), f"{WEIGHTS} of {path}")
+    return entries(config, f"the configuration in {path}"), variables
 
 
 def replaced(path: str | Path, like: str | Path, arrays: Mapping[str, Array]) -> None:
