@@ -93,6 +93,18 @@ def test_one_right_operand_for_a_batch(plain: bool) -> None:
     assert error(bench.check(), expected) < 2e-6
 
 
+@pytest.mark.parametrize("n", [64, 1024])
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{m.vector_bytes}")
+def test_calls_of_many_rows_pack_what_others_read_in_place(machine: Machine, n: int) -> None:
+    rows: list[np.ndarray] = []
+    for m in (1, 13, 80, 81, 256, 257):
+        bench, expected = product(machine, np.float32, (2, m, n, 70), symbolic="m", shared=True)
+        assert error(bench.check(), expected) < 2e-6 and len(bench.launches) == 2
+        bench.arrays[1][:], bench.arrays[2][:] = 0.1, np.arange(n) / 7      # the same sums whatever the rows
+        rows.append(bench.check()[0, 0].copy())
+    assert all(np.array_equal(row, rows[0]) for row in rows)
+
+
 def corners_hold(product: Callable[..., tuple[Bench, np.ndarray]], transposed: bool, place: int, side: int) -> None:
     """What lies in a corner of an operand is not multiplied, and what lies in one of the result is zero."""
     sizes, start = (2, 300, 310, 320), 20

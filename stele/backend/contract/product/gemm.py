@@ -1,6 +1,7 @@
 """Matrix products `C[b, i, j] = sum_k A[b, i, k] * B[b, k, j]` with fused operands and a fused store."""
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 from llvmlite import ir
@@ -9,9 +10,9 @@ from stele.backend.base import Precision
 from stele.backend.contract import amx
 from stele.backend.contract.code import Code, Int, Number, Numbers, Ref, Sink, Site, memory, place, read
 from stele.backend.contract.panels import Panel
-from stele.backend.contract.product.schedule import Gemm, Mode, Schedule, schedule
+from stele.backend.contract.product.schedule import Gemm, Mode, Schedule, few_rows, schedule
 from stele.backend.contract.reach import reach
-from stele.backend.contract.tile import Tile
+from stele.backend.contract.tile import SOON, Tile
 from stele.backend.llvm.access import Address, Count, Extent, Near, Operand, Temp, Write, size_of
 from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.nest import round_up
@@ -33,7 +34,7 @@ def gemm(module: ir.Module, name: str, machine: Machine, spec: Gemm, left: Opera
     site, spec, sink = Site(module, name, machine, temp), cut.part, Sink(write, near)
     x = Side(site, spec, cut, left, cut.left, 1, spec.m, cut.tile.rows, 0)
     y = Side(site, spec, cut, right, cut.right, 2, spec.n, cut.tile.columns, int(cut.left == "shared"))
-    shared = [side for side in (x, y) if side.mode == "shared"]
+    shared = [side for side in (x, y) if side.mode in ("shared", "either")]
     temps, launches = [side.temporary() for side in shared], [side.kernel() for side in shared]
     if cut.slice is None:
         return [*launches, _Product(site, spec, cut, x, y, sink).emit()], temps
@@ -76,10 +77,15 @@ class Side(Record):
         assert self.operand.plain is not None
         return self.operand.plain.strides
 
-    @property
-    def steps(self) -> tuple[int, int]:
+    def steps(self, b: Code) -> tuple[int, Number]:
         """Elements between neighbours across and in depth, where the microkernel reads."""
+        if self.mode == "either":
+            return 1, b.either(self.is_packed(b), self.room(), self.strides[1])
         return (self.strides[self.axis], self.strides[3 - self.axis]) if self.mode == "in place" else (1, self.room())
+
+    def is_packed(self, b: Code) -> ir.Value:
+        """Whether this call packs an operand that it may read in place."""
+        return b.extent(self.spec.m) > few_rows(self.spec, self.operand)
 
     def pitch(self, b: Code) -> Int:
         """Elements of one panel of an operand packed once."""
@@ -119,7 +125,8 @@ class Side(Record):
             (batch, number), pitch = b.split(task, b.blocks(extent, self.width)), self.pitch(b)
             to = self.site.room(b, self.temp, spec.dtype) + task * products * pitch
             buffer = scratch.room(products * lanes * lanes * size_of(spec.dtype), spec.dtype)
-            self.pack(b, batch, to, (number * self.width, extent), (b.int(0), depth), buffer, pitch)
+            with b.if_then(self.is_packed(b)) if self.mode == "either" else nullcontext():
+                self.pack(b, batch, to, (number * self.width, extent), (b.int(0), depth), buffer, pitch)
         return self.site.launch(f".pack{self.temp}", Count(1, self._panels), scratch, (self.axis - 1, self.temp),
                                 Count(1, self._panels[:1]))
 
@@ -139,12 +146,20 @@ class Side(Record):
         if self.mode == "task":
             return packed + p * (products * self.tile.room(1, self.depth))
         batch = self.batch(b, batch)
+        if self.mode == "shared":
+            return self._own(b, batch, corner + p, k0)
+        deep = k0 * self.strides[3 - self.axis]
+        across = (corner + p) * self.strides[self.axis]
+        there = place(b, self.operand, (), self.spec.dtype) + (batch * self.strides[0] + across + deep)
         if self.mode == "in place":
-            deep = k0 * self.strides[3 - self.axis]
-            across = (corner + p) * self.strides[self.axis]
-            return place(b, self.operand, (), self.spec.dtype) + (batch * self.strides[0] + across + deep)
-        number = batch * b.blocks(b.extent(self.extent), self.width) + (corner + p) // self.width
-        start = number * products * self.pitch(b)
+            return there
+        own = self._own(b, batch, corner + p, k0)
+        return replace(own, address=b.select(self.is_packed(b), own.address, there.address))
+
+    def _own(self, b: Code, batch: Int, x: Int, k0: Int) -> Ref:
+        """Where the panel from `x` on begins, `k0` deep, of an operand packed once."""
+        number = batch * b.blocks(b.extent(self.extent), self.width) + x // self.width
+        start = number * self.schedule.scheme.products * self.pitch(b)
         return self.site.room(b, self.temp, self.spec.dtype) + (start + k0 * self.room())
 
 
@@ -250,8 +265,8 @@ class _Product(Record):
         with b.loop(0, self.schedule.scheme.products) as p:
             left, right, sums = (
                 start + (skip + p * apart) for start, skip, apart in (
-                    (x, ahead * self.left.steps[1], depth * tile.rows),
-                    (y, ahead * self.right.steps[1], depth * tile.columns),
+                    (x, ahead * self.left.steps(b)[1], depth * tile.rows),
+                    (y, ahead * self.right.steps(b)[1], depth * tile.columns),
                     (c, b.int(0), tile.size)))
             self._tile(b, left, right, high - low, sums, first, coming)
 
@@ -277,14 +292,14 @@ class _Product(Record):
         if tile.pieces:
             amx.tile(b, x, y, depth, c, None if self._single else first, coming, self._lines, tile.pieces)
             return
-        (across, deep), (_, down) = self.left.steps, self.right.steps
+        (across, deep), (_, down) = self.left.steps(b), self.right.steps(b)
 
         def body(k: Int, acc: list[ir.Value]) -> list[ir.Value]:
             row, column = x + k * deep, y + k * down
             if self.left.mode == "shared":
                 tile.ahead(row)
             if tile.is_far(self.schedule.k):
-                tile.soon(column, down)
+                tile.soon(*(column, down) if isinstance(down, int) else (column + down * SOON, 0))
             return tile.multiply(b, acc, row, column, across)
 
         none = tile.zeros()[0]

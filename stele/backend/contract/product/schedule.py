@@ -18,12 +18,14 @@ from stele.ir.record import Record
 from stele.kernel.corners import NONE, Corners
 from stele.kernel.machine import Machine
 
-Mode = Literal["in place", "task", "shared"]
-"""Where the microkernel finds an operand: in place, packed by each task in scratch, or packed once in a temporary."""
+Mode = Literal["in place", "task", "shared", "either"]
+"""Where the microkernel finds an operand: in place, packed by each task in scratch, packed once in a temporary, or in
+place in calls with few rows and packed once in others."""
 
 
-FEW_ROWS = 256
-"""Packing the right operand for fewer rows costs more than it gains."""
+FEW_ROWS, FEW_PAGES, PAGE = 256, 80, 4096
+"""Packing the right operand for fewer rows costs more than it gains; or for so many, where its own rows lie a page and
+more apart, so that those of a panel meet in few places of a cache."""
 PASSING, RESIDENT = 30.0, 5.0
 """What sums of parts cost more than parts, a vector: where they go through memory, and where they stay near."""
 NEAR = 2.0
@@ -83,7 +85,9 @@ def schedule(machine: Machine, spec: Gemm, left: Operand, right: Operand, precis
     rows = (spec.m,) if isinstance(spec.m, int) else (32, 64, 96)
     columns = (spec.n,) if isinstance(spec.n, int) else (32, 64, 96)
     depth = spec.k if isinstance(spec.k, int) else 256
-    few = right.plain is not None and right.plain.strides[2] == 1 and rows[-1] <= FEW_ROWS
+    lies = right.plain is not None and right.plain.strides[2] == 1
+    either = lies and not isinstance(spec.m, int) and not right.batched and not right.steady
+    few = lies and (either or rows[-1] <= few_rows(spec, right))
     whole = few and isinstance(spec.n, int) and spec.n % lanes == 0
     batch = spec.batch if isinstance(spec.batch, int) else 1
     large = Price(machine, spec.dtype, left=LEFT * machine.pace, far=machine.far)
@@ -109,12 +113,19 @@ def schedule(machine: Machine, spec: Gemm, left: Operand, right: Operand, precis
     if spec.batch == 1 and _is_deep(machine, spec, depth):
         m, n = round_up(rows[-1], tile.rows), round_up(columns[-1], tile.columns)
         slice, block_k = _slice(tile, spec.k)
-    lies = slice is not None and left.plain is not None and left.plain.strides[1] == 1 and rows[-1] % tile.rows == 0
-    left_lies = lies or _in_place(machine, spec, left, 1, spec.m, tile.rows)
+    across = slice is not None and left.plain is not None and left.plain.strides[1] == 1 and rows[-1] % tile.rows == 0
+    left_lies = across or _in_place(machine, spec, left, 1, spec.m, tile.rows)
     right_lies = whole or _in_place(machine, spec, right, 2, spec.n, tile.columns)
     return Schedule(ONE, spec, tile, m, n, block_k, slice,
                     _mode(tile, left_lies, -(-columns[-1] // n) if left.batched else MANY),
+                    "either" if whole and either and not tile.pieces else
                     _mode(tile, right_lies, -(-rows[-1] // m) if right.batched else MANY))
+
+
+def few_rows(spec: Gemm, right: Operand) -> int:
+    """As many rows as are few for a right operand that lies in rows of vectors."""
+    assert right.plain is not None
+    return FEW_ROWS if right.plain.strides[1] * size_of(spec.dtype) < PAGE else FEW_PAGES
 
 
 def by_parts(machine: Machine, spec: Gemm, right: Operand, price: Price) -> list[tuple[float, Schedule]]:
