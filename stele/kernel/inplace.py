@@ -8,6 +8,7 @@ from stele.ir.graph import Constant, Value
 from stele.ir.sizes import Dim
 from stele.kernel.kinds import Contraction, Kernel, Matrices, Nest, Scatter
 from stele.kernel.slots import Slots
+from stele.kernel.space import depths, leading
 from stele.kernel.steps import Again, Crossing, Loop, Run, Step, everything, runs
 from stele.ops import gather
 from stele.ops.gather import CheckCount, CheckIndex, Gather, ScatterOnto, ScatterPut
@@ -16,7 +17,8 @@ from stele.ops.gather import CheckCount, CheckIndex, Gather, ScatterOnto, Scatte
 def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
     """Pairs (result, input) of one type where element i of the input is read for element i of results only.
 
-    An input whose memory is also read as another one, reshaped, is left alone.
+    An input whose memory is also read as another one, reshaped, is left alone, and so is one that several results are
+    made of in loops of their own.
     """
     match kernel:
         case Scatter(anchor=Value(ScatterOnto() | ScatterPut(), [x, *others])):
@@ -26,6 +28,10 @@ def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
         case Nest() | Contraction(): pass
         case _: return
     readers = Counter(map(slots.of, kernel.inputs))
+    leads = own = set[Value]()      # results that no other is made of, and those that loops of their own store
+    if isinstance(kernel, Nest):
+        found, together = leading(kernel.results, depths(kernel.results, kernel.body))
+        leads, own = {*found}, {*found}.difference(together)
     for x in kernel.inputs:
         if readers[slots.of(x)] > 1:
             continue
@@ -36,7 +42,8 @@ def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
         if any(v.op.family != "elementwise" for v in touched - {x}):
             continue
         made = [y for y in kernel.results if y in touched]
-        if all(fits(y, x) for y in made):
+        apart = own & touched and len(leads & touched) > 1
+        if not apart and all(fits(y, x) for y in made):
             yield from ((y, x) for y in made)
 
 

@@ -1,7 +1,7 @@
 """The iteration space of a kernel: rows that its reductions share, loops of its results, axes of its folds."""
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -141,6 +141,25 @@ def follow(results: Sequence[Value], body: Collection[Value], index: Index, shap
     return found
 
 
+def depths(results: Sequence[Value], body: Collection[Value]) -> dict[Value, int]:
+    """Through how many folds each value comes."""
+    found: dict[Value, int] = {}
+    for v in walk(results, stop=lambda v: v not in body):
+        if v in body or v in results:
+            found[v] = max((found.get(a, 0) for a in v.args), default=0) + is_fold(v)
+    return found
+
+
+def leading(results: Sequence[Value], depth: Mapping[Value, int]) -> tuple[list[Value], tuple[Value, ...]]:
+    """The results that no other one is made of, and those of them that one loop stores, of the shape of the one behind
+    folds, or with most axes. Each of the others, but for sums over that loop, has a loop of its own.
+    """
+    used = {a for v in depth for a in v.args}
+    leads = [v for v in results if v not in used]
+    first = max(leads, key=lambda v: (depth[v] > 0, v.ndim))
+    return leads, tuple(v for v in leads if v.shape == first.shape)
+
+
 def measured(results: Sequence[Value], body: Collection[Value]) -> Space | None:
     """The space that `measure` finds, or None."""
     try:
@@ -158,19 +177,15 @@ class Measuring:
         self.at: dict[Value, dict[Index, bool]] = {}
         self.covered: dict[tuple[Index, Shape], frozenset[str] | None] = {}
         self.classes: dict[tuple[object, ...], FoldClass] = {}
-        self.depth: dict[Value, int] = {}
-        for v in walk(results, stop=lambda v: v not in body):
-            if fetches(v, body):
-                raise Unfit
-            if v in body or v in results:
-                self.depth[v] = max((self.depth.get(a, 0) for a in v.args), default=0) + is_fold(v)
+        self.depth = depths(results, body)
+        if any(fetches(v, body) for v in walk(results, stop=lambda v: v not in body)):
+            raise Unfit
 
     def space(self) -> Space:
         used = {a for v in self.depth for a in v.args}
-        leads = [v for v in self.results if v not in used]
-        first = max(leads, key=lambda v: (self.depth[v] > 0, v.ndim))
+        leads, group = leading(self.results, self.depth)
+        first = group[0]
         index = self.axes("a", first.shape)
-        group = tuple(v for v in leads if v.shape == first.shape)
         for v in group:
             self.demand(v, index)
         self.find_rows(index)
