@@ -146,6 +146,18 @@ def test_one_value_is_carried_at_two_places(order: tuple[int, int], move: Callab
         assert [v.tolist() for v in found] == [v.tolist() for v in expected]
 
 
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32"])
+def test_sums_over_steps_keep_the_dtype_of_the_loop(name: str) -> None:
+    """Integers wrap as they do step by step, though sums of them elsewhere are of 64 bits."""
+    x, start = (np.arange(12).reshape(4, 3) * 37 % 120).astype(name), np.full(3, 100, name)
+    f = st.compile(lambda x, c: st.scan(lambda c, r: (c + st.sort(r, axis=0) - st.flip(r) * 2, None), c, x)[0])
+    expected = start
+    for row in x:
+        expected = (expected + np.sort(row) - row[::-1] * np.array(2, name)).astype(name)
+    found = f(st.tensor(x), st.tensor(start))
+    assert found.dtype == name and found.tolist() == expected.tolist()
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 8])
 @pytest.mark.parametrize("name", LATE)
 def test_what_is_carried_late_is_shown_not_copied(name: str, count: int) -> None:

@@ -8,7 +8,7 @@ from stele.ir.rewrite import substituted
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from stele.ops.elementwise.arithmetic import Add, Mul, Neg, Sub
 from stele.ops.gather import ScatterAdd
-from stele.ops.linear import Movement, Reshape, Sum, Transpose, along, fold, reshape, swap_last, transpose
+from stele.ops.linear import Movement, Reshape, Sum, Transpose, along, cast, fold, reshape, swap_last, transpose
 from stele.transform.batch import BatchError, batched
 from stele.transform.hoist import outside
 from stele.transform.loops import Loop, Results, items, loops, stack_parameter
@@ -135,7 +135,7 @@ class Sinking:
                 return v.op(fold(self.stack(g)), fold(self.stack(x)))
             case Value(ScatterAdd(0), [g, index]) if index.ndim:
                 return v.op(fold(self.stack(g)), fold(self.stack(index)))
-        return Sum((0,))(self.stack(v)) if v.args and self.is_emitted(v) else None
+        return cast(Sum((0,))(self.stack(v)), v.dtype) if v.args and self.is_emitted(v) else None
 
     def is_emitted(self, v: Value) -> bool:
         """Whether the loop gives the stack of v anyway."""
