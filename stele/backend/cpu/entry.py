@@ -26,6 +26,7 @@ from stele.kernel.kinds import Contraction, Library
 from stele.kernel.memory import FRESH
 from stele.kernel.slots import Slots
 from stele.kernel.steps import Again, Choice, Crossing, Loop, Run, Step, runs
+from stele.ops.foreign import Foreign
 
 IDLE = 4096
 """Steps of a loop that starts no kernel from one look at the clock to the next."""
@@ -86,7 +87,8 @@ class Entry(Steps):
         what = " ".join(v.op.name for v in step.kernel.body)
         self.kernels.append(KernelNote(step.kernel.kind, what, asked, step.kernel.where))
         self.launched += launches
-        self.multiplies = self.multiplies or isinstance(step.kernel, Contraction | Library)
+        self.multiplies = self.multiplies or (isinstance(step.kernel, Contraction | Library)
+                                              and not isinstance(step.kernel.anchor.op, Foreign))
         return tuple(launches)
 
     def steps(self, steps: Sequence[Step]) -> None:
