@@ -204,9 +204,9 @@ def header(text: str, length: int | None = None) -> Callable[[Path], None]:
 
 @pytest.mark.parametrize(("damage", "says"), [
     (lambda f: (f / "config.json").unlink(), "config.json cannot be read"),
-    (lambda f: (f / "config.json").write_text("{"), "no file of JSON"),
-    (lambda f: (f / "config.json").write_text("[" * 100_000), "no file of JSON"),
-    (lambda f: (f / "config.json").write_text("[]"), "entries by name"),
+    (lambda f: (f / "config.json").write_text("{"), "is no JSON"),
+    (lambda f: (f / "config.json").write_text("[" * 100_000), "is no JSON"),
+    (lambda f: (f / "config.json").write_text("[]"), "is an object of JSON"),
     (lambda f: (f / "model.safetensors").unlink(), "neither model.safetensors nor"),
     (change(architectures=["T5Model"]), "describes a T5Model; known are"),
     (change(architectures=None), "has no 'architectures'"),

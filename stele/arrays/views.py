@@ -257,8 +257,10 @@ class Family(Hooking):
                                      "lost", hint="Do it inside `with st.no_grad():`, or write y = x + 1.")
 
     def write(self, value: Value) -> None:
-        """Rebinds this tensor, and all that in NumPy would share its memory. Of those that were there before a function
-        is traced only what it writes to itself: the others follow when it has run.
+        """Rebinds this tensor, and all that in NumPy would share its memory.
+
+        Of those that were there before a function is traced only what it writes to itself: the others follow when it
+        has run.
         """
         made = self.shared(value) if self.tie is not None or self.parts is not None else ()
         REBIND(self, value)
