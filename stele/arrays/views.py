@@ -205,10 +205,14 @@ def reshaped(shape: Shape, strides: Sequence[Dim], new: Shape) -> list[Dim] | No
         if not runs:
             return None
         total, stride = runs[-1]
-        if total != n and not (isinstance(total, int) and isinstance(n, int) and total % n == 0):
+        if total == n:
+            left: Dim = 1
+        elif isinstance(total, int) and isinstance(n, int) and total % n == 0:
+            left = total // n
+        else:
             return None
         found.append(stride)
-        runs[-1] = 1 if total == n else total // n, stride * n
+        runs[-1] = left, stride * n
     return found[::-1]
 
 
