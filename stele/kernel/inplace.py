@@ -29,7 +29,7 @@ def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
         case _: return
     readers = Counter(map(slots.of, kernel.inputs))
     leads = own = set[Value]()      # results that no other is made of, and those that loops of their own store
-    if isinstance(kernel, Nest):
+    if isinstance(kernel, Nest) and len(kernel.results) > 1:
         found, together = leading(kernel.results, depths(kernel.results, kernel.body))
         leads, own = {*found}, {*found}.difference(together)
     for x in kernel.inputs:

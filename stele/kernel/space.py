@@ -178,18 +178,17 @@ class Measuring:
         self.covered: dict[tuple[Index, Shape], frozenset[str] | None] = {}
         self.classes: dict[tuple[object, ...], FoldClass] = {}
         self.depth = depths(results, body)
-        if any(fetches(v, body) for v in walk(results, stop=lambda v: v not in body)):
+        if any(fetches(a, body) for v in self.depth for a in (v, *v.args)):
             raise Unfit
 
     def space(self) -> Space:
-        used = {a for v in self.depth for a in v.args}
         leads, group = leading(self.results, self.depth)
-        first = group[0]
-        index = self.axes("a", first.shape)
+        shape = group[0].shape
+        index = self.axes("a", shape)
         for v in group:
             self.demand(v, index)
         self.find_rows(index)
-        sums = self.sums([v for v in leads if v not in group], index, first.shape)
+        sums = self.sums([v for v in leads if v not in group], index, shape)
         for k in sorted({v.args[0].ndim for v in sums} | {len(index)}, reverse=True):
             self.add_stage(group if k == len(index) else (), index[:k], tuple(v for v in sums if v.args[0].ndim == k))
         for n, v in enumerate(v for v in leads if v not in group and v not in sums):
@@ -198,7 +197,7 @@ class Measuring:
             self.find_rows(index)
             self.add_stage((v,), index)
         for v in self.results:
-            if v in used:
+            if v not in leads:
                 self.found.stores[v] = self.store_index(v)
         self.found.once = self.once
         return self.found

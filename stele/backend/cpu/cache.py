@@ -20,7 +20,7 @@ _MAGIC = b"stele cache 2\n"
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
 _KEY = re.compile(r"[0-9a-f]{64}")
 _PACKAGE = str(Path(__file__).resolve().parents[2])
-_COMPILER = "", "/ir", "/ops", "/transform", "/kernel", "/backend"
+COMPILER = "", "/ir", "/ops", "/transform", "/kernel", "/backend"
 """The folders of Stele that decide what code is made of a graph; those behind them with all inside."""
 
 
@@ -260,7 +260,7 @@ def fingerprint() -> str:
 
 
 def _sources() -> Iterator[str]:
-    folders = [*_COMPILER]
+    folders = [*COMPILER]
     while folders:
         folder = folders.pop()
         with os.scandir(_PACKAGE + folder) as entries:

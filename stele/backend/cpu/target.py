@@ -26,7 +26,6 @@ _LEVELS = {
     "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
 }
 
-_CACHES = "/sys/devices/system/cpu/cpu0/cache"
 _ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
@@ -143,13 +142,11 @@ class _Caches(TypedDict):
 
 def _cache_bytes(**found: Unpack[_Caches]) -> _Caches:
     """Sizes of the data caches, as sysfs says them (`48K`, `2M`), the given ones where it does not."""
-    try:
-        for index in os.listdir(_CACHES):
-            if index.startswith("index"):
-                read = (Path(_CACHES, index, name).read_text().strip() for name in ("level", "type", "size"))
-                level, kind, size = read
-                if kind in ("Data", "Unified") and size[:-1].isdigit() and (name := f"l{level}") in found:
-                    found[name] = int(size[:-1]) * {"K": 1 << 10, "M": 1 << 20}.get(size[-1], 1)
-    except OSError:
-        return found
+    for index in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+        except OSError:
+            continue
+        if kind in ("Data", "Unified") and size[:-1].isdigit() and (name := f"l{level}") in found:
+            found[name] = int(size[:-1]) * {"K": 1 << 10, "M": 1 << 20}.get(size[-1], 1)
     return found
