@@ -144,18 +144,20 @@ def shown(browser: Browser) -> set[str]:
 @pytest.mark.parametrize("width", [1280, 380])
 def test_sizes_stand_in_boxes_in_full(tmp_path: Path, width: int) -> None:
     """Beside long shapes too; texts end within their boxes."""
-    shape = "batch_of_images", 1000, 7, 7
+    shape = "images", 1000, 7, 7
     x, y = (helper.make_tensor_value_info(name, T.FLOAT, shape) for name in "xy")
     weight = onnx.numpy_helper.from_array(np.zeros((1000, 1000, 1, 1), "f4"), "w")
-    graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"], name="a/conv")], "g", [x], [y], [weight])
+    nodes = [helper.make_node(op, given, [result], name=f"a/{op}")
+             for op, given, result in (("Conv", ["x", "w"], "c"), ("Relu", ["c"], "y"))]
+    graph = helper.make_graph(nodes, "g", [x], [y], [weight])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
     with Browser(width) as browser:
         browser.open(drawn(tmp_path / "m.onnx"))
-        assert {"1 nodes · 4.0 MB"} <= set(texts(browser))
+        assert {"2 nodes · 4.0 MB"} <= set(texts(browser))
         browser.press("[data-do=unfold]")
         browser.run("zoom(1 / view.k)")
         browser.frame()
-        assert {"float32[batch_of_images, 1000, 7, 7]", "4.0 MB"} <= set(texts(browser))
+        assert {"float32[images, 1000, 7, 7]", "4.0 MB"} <= set(texts(browser))
         assert browser.run("""[...svg.querySelectorAll('.box')].every(b => {
             const box = b.querySelector('rect').getBBox();
             const texts = [...b.querySelectorAll('text')].map(t => t.getBBox());

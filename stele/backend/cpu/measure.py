@@ -48,7 +48,7 @@ def measure(target: Target) -> Mapping[str, float]:
     one /= SIDE
     pace = (tall / one - 1) / (LEFT * FEWEST)
     return {"pace": coarse(pace, 2), "far": coarse((near / SIDE / one) ** 2) / 10,
-            "shared": coarse(shared / SIDE / one), "memory": coarse(memory / SIDE / one)}
+            "shared": coarse(shared / SIDE / one), "memory": coarse(max(shared, memory) / SIDE / one)}
 
 
 def coarse(x: float, parts: int = 1) -> float:
