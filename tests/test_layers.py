@@ -191,16 +191,17 @@ def test_options_have_pytorchs_names_and_order(name: str) -> None:
 
 @pytest.mark.filterwarnings("error")      # of sizes that cannot stay open
 @pytest.mark.parametrize("text", CALLS)
-def test_one_program_of_every_size(text: str) -> None:
-    """A compiled layer at a size, at another, and at the first again: as by a program of each, and so is its state."""
+def test_one_program_of_every_size(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiled layer at a size, at another, and at the first again: as without a compiler, and so is its state."""
+    monkeypatch.setenv("STELE_BACKEND", "reference")    # native code is compared below
     call = Call(text)
     layer, twin = call.layer(), call.layer()
-    compiled = st.compile(lambda *arrays: call.results(layer, *arrays), backend="reference")
+    compiled = st.compile(lambda *arrays: call.results(layer, *arrays))
     for n in (2, 3, 1, 2):
         given = [st.tensor(a) for a in call.arrays(n)]
-        alone = st.compile(lambda *arrays: call.results(twin, *arrays), backend="reference")
-        found, expected = ([y.detach().numpy() for y in flat(f(*given))] for f in (compiled, alone))
-        close(found, expected, f"{text} of {n}")
+        found, expected = flat(compiled(*given)), flat(call.results(twin, *given))
+        st.eval(*expected)
+        close(*([y.detach().numpy() for y in results] for results in (found, expected)), f"{text} of {n}")
     if layer is not None:
         states = [[x.detach().numpy() for x in module_of(x).state_dict().values()] for x in (layer, twin)]
         close(*states, f"the state of {text}")

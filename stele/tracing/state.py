@@ -21,6 +21,8 @@ from stele.eager.hooks import LEAVES
 from stele.ir.types import DType
 from stele.tracing.names import Names, names_of
 
+CODE = FunctionType, type
+WRAPPED = property, staticmethod, classmethod, cached_property
 SCALARS: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
 CONSTRUCTORS = ("__new__", "__init__", "__post_init__")
 SHOWING = ("__repr__", "__str__", "__format__", "__getstate__", "__reduce__", "__del__")    # to look at
@@ -120,7 +122,7 @@ class Record(NamedTuple):
 
 def entries(base: Any, names: frozenset[str] | None = None) -> dict[Any, Any]:
     """The entries of a container by key."""
-    if isinstance(base, list | tuple | deque):
+    if isinstance(base, (list, tuple, deque)):
         return dict(enumerate(base))
     if isinstance(base, Cell):
         try:
@@ -175,7 +177,11 @@ class State:
 
     def visit(self, slot: Slot | None, x: Any, path: str) -> None:
         """Notes what a slot holds, and queues what that holds in turn."""
-        if isinstance(x, Handle):
+        if isinstance(x, CODE):
+            if slot and is_state_of(x.__module__):      # nobody rebinds those of others
+                self.objects.append((slot, x))
+            self.enter_once(x, path)
+        elif isinstance(x, Handle):
             self.tensors.setdefault(id(x), []).extend([slot] if slot else [])
             if LEAVES.known:
                 self.queue += [(None, hook.f, path) for hooks in LEAVES.of(x) for hook in hooks]
@@ -189,12 +195,14 @@ class State:
             self.tuples.append((slot, x))
             self.queue += [(Slot(Within(slot), k, f"{path}[{k}]"), part, f"{path}[{k}]") for k, part in enumerate(x)]
         else:
-            foreign = isinstance(x, FunctionType | type) and not is_state_of(x.__module__)
-            if slot and not (isinstance(x, ModuleType) or foreign):     # nobody rebinds those
+            if slot and not isinstance(x, ModuleType):
                 self.objects.append((slot, x))
-            if id(x) not in self.seen:
-                self.seen[id(x)] = x
-                self.enter(x, path)
+            self.enter_once(x, path)
+
+    def enter_once(self, x: Any, path: str) -> None:
+        if id(x) not in self.seen:
+            self.seen[id(x)] = x
+            self.enter(x, path)
 
     def enter(self, x: Any, path: str) -> None:
         """Queues the parts of something that is seen for the first time."""
@@ -207,10 +215,10 @@ class State:
             self.queue += [(None, part, path) for part in (x.func, x.args, x.keywords)]
         elif isinstance(x, Opaque):
             self.queue += [(None, part, path) for part in x.inside()]
-        elif isinstance(x, property | staticmethod | classmethod | cached_property):
+        elif isinstance(x, WRAPPED):
             part = x.fget if isinstance(x, property) else x.func if isinstance(x, cached_property) else x.__func__
             self.queue.append((None, part, path))
-        elif isinstance(x, dict | list | tuple | deque):
+        elif isinstance(x, (dict, list, tuple, deque)):
             self.enter_entries(x, path)
         elif isinstance(x, ModuleType):
             if is_users(x.__name__):
@@ -229,15 +237,16 @@ class State:
         self.learn(names, everything=names.any_attribute and own)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
             self.hold(Cell(cell), name, {0: name})
-        above = accumulate((f.__globals__.get("__package__") or "").split("."), "{}.{}".format)
-        imported = {f"{package}.{name}".strip(".") for package in ("", *above) for name in names.modules}
-        self.queue += [(None, sys.modules[name], name) for name in imported & sys.modules.keys()]
-        self.absent |= imported - sys.modules.keys()
+        if names.modules:
+            above = accumulate((f.__globals__.get("__package__") or "").split("."), "{}.{}".format)
+            imported = {f"{package}.{name}".strip(".") for package in ("", *above) for name in names.modules}
+            self.queue += [(None, sys.modules[name], name) for name in imported & sys.modules.keys()]
+            self.absent |= imported - sys.modules.keys()
         for default in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
             self.queue.append((None, default, path))
         if own:
-            every = frozenset(key for key in f.__globals__ if not key.startswith("__"))
-            self.hold(f.__globals__, "", None, names.globals | every if names.any_global else names.globals)
+            every = (key for key in f.__globals__ if names.any_global and not key.startswith("__"))
+            self.hold(f.__globals__, "", None, names.globals.union(every))
 
     def enter_entries(self, x: Any, path: str) -> None:
         """A list or dict: all entries count; a long one of numbers is held to its length."""
@@ -309,8 +318,13 @@ def is_users(module: str) -> bool:
     if module == "__main__":
         return True
     file = getattr(sys.modules.get(module), "__file__", None)
-    return file is not None and module.partition(".")[0] != "stele" and not file.startswith(installed()) and \
-        not any(f"{os.sep}{folder}{os.sep}" in file for folder in PACKAGES)
+    return file is not None and module.partition(".")[0] != "stele" and not is_installed(file)
+
+
+@cache
+def is_installed(file: str) -> bool:
+    """Whether a file of Python's lies where packages do, or Python itself."""
+    return file.startswith(installed()) or any(f"{os.sep}{folder}{os.sep}" in file for folder in PACKAGES)
 
 
 def is_implicit(key: str, x: Any) -> bool:
