@@ -170,6 +170,7 @@ def recorded(made: Template, operands: list[Value], where: Where) -> Any:
     v, x = new(Recorded), new(Tensor)
     v.type, v.where, v.data, v.call = made.type, where, None, (made, operands, [])
     x._value, x._grad, x.home, x._requires_grad, x.leaf = v, None, None, made.carries, False
+    x.parts = x.tie = None
     v.owner = ref(x)
     EVALUATOR.recorded = count = EVALUATOR.recorded + 1
     return x if count % PENDING_LIMIT and not STEPPING else bounded(x)

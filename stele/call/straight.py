@@ -173,7 +173,7 @@ class Writer:
                 self.tensor(f"t{k}", m.result, m.requires_grad and (traced.pure or m.leaf), m.leaf)
         for h, j in traced.writes:
             x = self.handles[h]
-            lines += [f"if made[{j}] is not {x}._value.data or {x}._value.args:",
+            lines += [f"if made[{j}] is not {x}._value.data or {x}._value.args or {x}.parts or {x}.tie:",
                       f"    {x}.value = result({', '.join(self.parameter(j))}, made[{j}])"]
         lines += [f"{self.handles[h]}._grad = {self.part(part)}" for h, part in traced.grads]
         lines += [f"{self.name(slot.base)}[{self.name(slot.key)}] = {self.tree(spec, parts)}"
@@ -188,7 +188,7 @@ class Writer:
         return [
             f"v = new(Live); v.op = {op}; v.args = (); v.type = {op}.of; v.where = {where}; v.data = made[{j}]",
             "v.call = None",
-            f"{t} = new(Tensor); {t}._value = v; {t}._grad = {t}.home = None",
+            f"{t} = new(Tensor); {t}._value = v; {t}._grad = {t}.home = {t}.parts = {t}.tie = None",
             f"{t}._requires_grad = {requires_grad}; {t}.leaf = {leaf}; v.owner = ref({t})"]
 
     def table(self, t: str, rows: Rows) -> list[str]:

@@ -55,17 +55,19 @@ STEPPING: list[bool] = []       # as long as there are threads inside of `eager`
 class Handle:
     """A name for a value. While a function is traced, handles from outside show the trace's overlay instead."""
 
-    __slots__ = ("__weakref__", "_grad", "_requires_grad", "_value", "home", "leaf")
+    __slots__ = ("__weakref__", "_grad", "_requires_grad", "_value", "home", "leaf", "parts", "tie")
 
     _value: Live
     _grad: Any
     home: Tracing | None
     leaf: bool
     _requires_grad: bool
+    parts: list[ref[Any]] | None    # handles that are to show what is written to this one
+    tie: Any                        # how this one came to be a part of another, if it is
 
     def __init__(self, value: Value, requires_grad: bool = False, leaf: bool = False) -> None:
         self._value, self._grad, self._requires_grad, self.leaf = (v := alive(value)), None, requires_grad, leaf
-        self.home = TRACING.get()
+        self.parts, self.tie, self.home = None, None, TRACING.get()
         if v.owner is None or v.owner() is None:
             v.owner = ref(self)
 
