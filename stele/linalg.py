@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from stele.arrays.spellings import LINALG, unknown
 from stele.arrays.spoken import publish
-from stele.arrays.tensor import lift
+from stele.arrays.tensor import lift, seeing
 from stele.ops import contraction, linalg, linear, norms, products
 from stele.ops.linalg import (
     EighResult,
@@ -38,10 +38,10 @@ svd, svdvals                     = lift(linalg.svd), lift(linalg.svdvals)
 pinv, matrix_rank, lstsq         = lift(linalg.pinv), lift(linalg.matrix_rank), lift(linalg.lstsq)
 expm, matrix_power               = lift(linalg.expm), lift(linalg.matrix_power)
 householder_product, multi_dot   = lift(linalg.householder_product), lift(linalg.multi_dot)
-matmul, matrix_transpose         = lift(contraction.matmul), lift(linear.swap_last)
+matmul, matrix_transpose         = lift(contraction.matmul), seeing(linear.swap_last)
 vecdot, tensordot, outer         = lift(products.vecdot), lift(products.tensordot), lift(products.outer)
 cross, kron                      = lift(products.cross), lift(products.kron)
-diagonal, trace                  = lift(products.diagonal), lift(products.trace)
+diagonal, trace                  = seeing(products.diagonal), lift(products.trace)
 vector_norm, matrix_norm         = lift(norms.vector_norm), lift(norms.matrix_norm)
 norm, cond                       = lift(norms.norm), lift(norms.cond)
 # fmt: on

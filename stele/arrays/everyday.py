@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from stele.arrays.spoken import publish
-from stele.arrays.tensor import arithmetic, lift
+from stele.arrays.tensor import arithmetic, lift, seeing
 from stele.ops import differences, everyday, histograms, polynomials
 
 # fmt: off
@@ -16,7 +16,7 @@ nancumsum, nancumprod       = lift(everyday.nancumsum), lift(everyday.nancumprod
 nanargmax, nanargmin        = lift(everyday.nanargmax), lift(everyday.nanargmin)
 partition, argpartition     = lift(everyday.partition), lift(everyday.argpartition)
 lexsort, choose, diagflat   = lift(everyday.lexsort), lift(everyday.choose), lift(everyday.diagflat)
-rollaxis, resize            = lift(everyday.rollaxis), lift(everyday.resize)
+rollaxis, resize            = seeing(everyday.rollaxis), lift(everyday.resize)
 gradient, ediff1d, unwrap   = lift(differences.gradient), lift(differences.ediff1d), lift(differences.unwrap)
 cumulative_trapezoid        = lift(differences.cumulative_trapezoid)
 correlate                   = lift(differences.correlate)

@@ -63,12 +63,14 @@ OTHER = {
 ADAPTED: dict[str, Callable[..., Any]] = {
     "transpose":    lambda a, axes=None: stele().permute(a, *(axes or ())),
     "permute_dims": lambda a, axes=None: stele().permute(a, *(axes or ())),
-    "ravel":        lambda a: a.flatten(),
+    "ravel":        lambda a: a.ravel(),
     "unique":       lambda ar: stele().unique_values(ar),
     "dot":          lambda a, b: multiplied(listed(a), listed(b)),
     "broadcast_arrays": lambda *args: np.broadcast_arrays(*map(numbers_of, args)) if any(
                         a is None for a in args) else stele().broadcast_arrays(*map(stele().asarray, args)),
     "copy":         lambda a: a.clone(),
+    "nan_to_num":   lambda x, copy=True, nan=0.0, posinf=None, neginf=None: (listed if copy else x.rebind)(
+                        stele().nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)),
     "copyto":       lambda dst, src, where=None: stele().copyto(dst, src, where),
     "cumsum":       lambda a, axis=None, dtype=None: stele().cumulative_sum(*flat(a, axis), dtype=dtype),
     "cumprod":      lambda a, axis=None, dtype=None: stele().cumulative_prod(*flat(a, axis), dtype=dtype),

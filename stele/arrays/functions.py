@@ -5,7 +5,8 @@ from typing import Any, cast
 
 from stele.arrays import shapes
 from stele.arrays.spoken import publish
-from stele.arrays.tensor import Tensor, arithmetic, lift
+from stele.arrays.tensor import Tensor, arithmetic, each_seen, lift, seeing
+from stele.arrays.views import imaginary_part, real_part
 from stele.eager.evaluate import evaluate
 from stele.ir.door import public
 from stele.ops import (
@@ -71,7 +72,8 @@ allclose                    = arithmetic(statistics.allclose)
 all, any                    = lift(statistics.all), lift(statistics.any)
 argmax, argmin              = lift(statistics.argmax), lift(statistics.argmin)
 matmul                      = lift(contraction.matmul)
-real, imag, conj            = lift(parts.real), lift(parts.imag), lift(parts.conj)
+real, imag                  = seeing(parts.real, real_part), seeing(parts.imag, imaginary_part)
+conj                        = lift(parts.conj)
 angle, complex              = lift(parts.angle), lift(parts.complex)
 softmax, log_softmax        = lift(functional.softmax), lift(functional.log_softmax)
 logsumexp, silu, gelu       = lift(functional.logsumexp), lift(functional.silu), lift(functional.gelu)
@@ -83,27 +85,29 @@ take, embedding             = lift(selecting.take), lift(selecting.embedding)
 gather, index_select        = lift(selecting.gather), lift(selecting.index_select)
 index_copy, index_fill      = lift(selecting.index_copy), lift(selecting.index_fill)
 index_put, masked_fill      = lift(selecting.index_put), lift(selecting.masked_fill)
-select, narrow              = arithmetic(selecting.select), lift(selecting.narrow)
-reshape, permute, swapaxes  = lift(shapes.reshape), lift(shapes.permute), lift(shaping.swapaxes)
-transpose, moveaxis, flip   = lift(shapes.transpose), lift(shaping.moveaxis), lift(shapes.flip)
-flatten, squeeze, unsqueeze = lift(shapes.flatten), lift(shaping.squeeze), lift(shapes.unsqueeze)
+select, narrow              = arithmetic(selecting.select), seeing(selecting.narrow)
+reshape, permute, swapaxes  = seeing(shapes.reshape), seeing(shapes.permute), seeing(shaping.swapaxes)
+transpose, moveaxis, flip   = seeing(shapes.transpose), seeing(shaping.moveaxis), seeing(shapes.flip)
+flatten, squeeze, unsqueeze = seeing(shapes.flatten), seeing(shaping.squeeze), seeing(shapes.unsqueeze)
 concatenate, stack, append  = lift(joining.concatenate), lift(joining.stack), lift(joining.append)
 hstack, vstack, dstack      = lift(joining.hstack), lift(joining.vstack), lift(joining.dstack)
 column_stack, block_diag    = lift(joining.column_stack), lift(joining.block_diag)
-atleast_1d, atleast_2d      = lift(joining.atleast_1d), lift(joining.atleast_2d)
-atleast_3d, unstack         = lift(joining.atleast_3d), lift(joining.unstack)
-split, array_split, chunk   = lift(joining.split), lift(joining.array_split), lift(joining.chunk)
-hsplit, vsplit, dsplit      = lift(joining.hsplit), lift(joining.vsplit), lift(joining.dsplit)
+atleast_1d                  = each_seen(joining.atleast_1d, linear.reshape)
+atleast_2d                  = each_seen(joining.atleast_2d, linear.reshape)
+atleast_3d, unstack         = each_seen(joining.atleast_3d, linear.reshape), seeing(joining.unstack)
+split, array_split, chunk   = seeing(joining.split), seeing(joining.array_split), seeing(joining.chunk)
+hsplit, vsplit, dsplit      = seeing(joining.hsplit), seeing(joining.vsplit), seeing(joining.dsplit)
 insert, delete              = lift(joining.insert), lift(joining.delete)
 cartesian_prod              = lift(joining.cartesian_prod)
 combinations                = lift(joining.combinations)
-pad, roll, tile, rot90      = lift(shaping.pad), lift(shaping.roll), lift(shaping.tile), lift(shaping.rot90)
-fliplr, flipud, unfold      = lift(shaping.fliplr), lift(shaping.flipud), lift(shaping.unfold)
-unflatten, broadcast_arrays = lift(shaping.unflatten), lift(shaping.broadcast_arrays)
-broadcast_to, meshgrid      = lift(shapes.broadcast_to), lift(shaping.meshgrid)
-tril, triu, diagonal        = lift(diagonals.tril), lift(diagonals.triu), lift(diagonals.diagonal)
-diag, diag_embed            = lift(diagonals.diag), lift(diagonals.diag_embed)
-matrix_transpose            = lift(linear.swap_last)
+pad, roll, tile, rot90      = lift(shaping.pad), lift(shaping.roll), lift(shaping.tile), seeing(shaping.rot90)
+fliplr, flipud, unfold      = seeing(shaping.fliplr), seeing(shaping.flipud), seeing(shaping.unfold)
+unflatten                   = seeing(shaping.unflatten)
+broadcast_arrays            = each_seen(shaping.broadcast_arrays, linear.broadcast)
+broadcast_to, meshgrid      = seeing(shapes.broadcast_to), lift(shaping.meshgrid)
+tril, triu, diagonal        = lift(diagonals.tril), lift(diagonals.triu), seeing(diagonals.diagonal)
+diag, diag_embed            = seeing(diagonals.diag, axes=2), lift(diagonals.diag_embed)
+matrix_transpose            = seeing(linear.swap_last)
 # fmt: on
 
 

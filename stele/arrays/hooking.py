@@ -34,7 +34,7 @@ class Hooking(Exchange):
             raise TraceError("requires_grad_ on a tensor from outside, inside of a compiled function",
                              hint="Choose what carries gradients before the call.")
         if on and owner(self.value) is not self:
-            self.value = cut(self.value)
+            Handle.value.__set__(self, cut(self.value))     # the same numbers: nothing is written
         self._requires_grad, self.leaf = on, on or self.leaf    # what is frozen stays a parameter
         return self
 

@@ -21,6 +21,13 @@ def is_simple(key: Any) -> bool:
     return type(key) in SIMPLE or (type(key) is tuple and SIMPLE.issuperset(map(type, key)))
 
 
+def whole_numbers(key: Any) -> Any:
+    """A key whose integers of NumPy are Python's."""
+    if isinstance(key, tuple):
+        return tuple([int(e) if isinstance(e, np.integer) else e for e in key])
+    return int(key) if isinstance(key, np.integer) else key
+
+
 @public
 def resolved(x: Any, key: Any, constant: Callable[[Any], Any], axes: int | None = None) -> tuple[Any, Any]:
     """x and a key without lists and masks, of which x[key] is what was asked for.

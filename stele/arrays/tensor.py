@@ -15,11 +15,11 @@ import numpy as np
 from stele.arrays import shapes, spoken
 from stele.arrays.calling import Arguments
 from stele.arrays.given import array_of, whole
-from stele.arrays.hooking import Hooking
-from stele.arrays.keys import is_simple, resolved
+from stele.arrays.keys import is_simple, resolved, whole_numbers
 from stele.arrays.looking import is_traced
 from stele.arrays.opensize import plain
 from stele.arrays.spellings import BORROWED, METHODS, Borrowed, absent
+from stele.arrays.views import Back, Family, imaginary_part, other_bits, real_part
 from stele.backend.buffers import Buffer
 from stele.backend.devices import Device, Stream, current, find, is_device
 from stele.backend.newest import Newest
@@ -35,7 +35,7 @@ from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal
 from stele.ir.origin import Where, here, lines
 from stele.ir.sizes import Size
-from stele.ir.types import HOME, DType, Type
+from stele.ir.types import HOME, DType, Shape, Type
 from stele.ops import contraction, diagonals, indexing, joining, linear, parts, selecting, shaping, statistics
 from stele.ops.elementwise import binary, signs, unary
 from stele.ops.generate import quantity
@@ -198,6 +198,61 @@ def arithmetic(f: Callable[..., Any]) -> Callable[..., Any]:
     return lift(f, numbers=True)
 
 
+def seeing(f: Callable[..., Any], back: Back | None = None, axes: int = 0) -> Callable[..., Any]:
+    """A function whose results are parts of its operand, or that one seen otherwise, as NumPy's views share memory.
+
+    `back` is for results of another dtype; of an operand of fewer `axes` they are its own.
+    """
+    lifted, given = lift(f), cache(lambda: Arguments(f))
+
+    def anew(v: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return given().applied(Operands(False).value, (v, *args), kwargs)
+
+    @wraps(f)
+    def seen(*args: Any, **kwargs: Any) -> Any:
+        y = lifted(*args, **kwargs)
+        if args:
+            x, rest = args[0], args[1:]
+        else:
+            name, x = next((pair for pair in kwargs.items() if isinstance(pair[1], Tensor)), ("", None))
+            rest, _ = args, kwargs.pop(name, None)
+        if not isinstance(x, Tensor) or (axes and x.ndim < axes):
+            return y
+        if isinstance(y, Tensor):
+            y.tie_to(x, anew, rest, kwargs, None, back and (back if y.dtype != x.dtype else None))
+        else:
+            for place, part in enumerate(y):
+                if part.ndim:       # NumPy takes numbers out
+                    part.tie_to(x, anew, rest, kwargs, place)
+        return y
+
+    return speaking(seen, lifted)
+
+
+def each_seen(f: Callable[..., Any], make: Callable[[Value, Shape], Value]) -> Callable[..., Any]:
+    """A function of several operands, of each of which a result is a part, as of `seeing`: `make` gives that one, from
+    the operand and the shape of the result."""
+    lifted = lift(f)
+
+    def anew(v: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return make(v, *args)
+
+    @wraps(f)
+    def seen(*args: Any) -> Any:
+        y = lifted(*args)
+        for x, part in zip(args, (y,) if isinstance(y, Tensor) else y):
+            if isinstance(x, Tensor):
+                part.tie_to(x, anew, (part.value.type.shape,), {})
+        return y
+
+    return speaking(seen, lifted)
+
+
+def taken(v: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A part of other numbers, at a key."""
+    return indexing.index(v, *args)
+
+
 def reflected(f: Callable[..., Any]) -> Callable[..., Any]:
     """A binary function as the method of its second operand."""
     lifted = arithmetic(f)
@@ -230,12 +285,12 @@ def astype(x: Value, *, dtype: DType, copy: bool = True) -> Value:
     return cast(x, whole(x.dtype, dtype))
 
 
-class Tensor(Hooking):
+class Tensor(Family):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
     Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
-    function that raises TraceError. A tensor never changes but by its own in-place operators and `assign`, which rebind
-    the name.
+    function that raises TraceError. A tensor never changes but by in-place operators and `assign`, its own and those of
+    what shares its elements, as NumPy's views do: parts such as x[0], and x.T.
 
     >>> x = st.tensor([1.0, 2.0])
     >>> (x * 2 + 1).tolist()
@@ -297,9 +352,7 @@ class Tensor(Hooking):
 
     def rebind(self, new: Tensor) -> Tensor:
         """This handle, standing for another expression of its type from now on."""
-        if self.leaf and self.requires_grad and GRAD.get():
-            raise GraphError("a tensor that requires gradients is rebound in place, so its gradient would be lost",
-                             hint="Do it inside `with st.no_grad():`, or write y = x + 1.")
+        self.refuse_leaf()
         if new.shape != self.shape:
             raise ShapeError(f"an in-place operation keeps the shape: {self.shape} cannot become {new.shape}",
                              hint="Write x = x + y instead.")
@@ -317,15 +370,20 @@ class Tensor(Hooking):
 
         Where a key names an element twice the last one stays.
         """
+        if isinstance(new, Tensor) and new.tie is not None and new.is_part(self, taken, key):
+            return      # of x[key] += y, which has written it
         new = self.beside(new)
         x, key = (self, key) if is_simple(key) else resolved(self, key, constant, new.ndim)
         made = replaced(x, new, key)
         self.rebind(made if x is self else made.reshape(self.shape))
 
     def __getitem__(self, key: Index) -> Tensor:
-        if not is_simple(key):
+        if not is_simple(key) and not is_simple(key := whole_numbers(key)):
             return part(*resolved(self, key, constant))
-        return part(self, key) if (there := copied(self, key)) is None else there
+        found = part(self, key) if (there := copied(self, key)) is None else there
+        if found.ndim or key is ... or (type(key) is tuple and ... in key):      # NumPy takes numbers out
+            found.tie_to(self, taken, (key,), {})
+        return found
 
     # Gradients
 
@@ -413,18 +471,19 @@ class Tensor(Hooking):
     var, std               = lift(statistics.var), lift(statistics.std)
     argmax, argmin         = lift(statistics.argmax), lift(statistics.argmin)
     all, any               = lift(statistics.all), lift(statistics.any)
-    reshape, view          = lift(shapes.reshape), lift(shapes.view)
-    permute, transpose     = lift(shapes.permute), lift(shapes.transpose)
-    swapaxes, flatten      = lift(shaping.swapaxes), lift(shapes.flatten)
-    squeeze, unsqueeze     = lift(shaping.squeeze), lift(shapes.unsqueeze)
-    expand, clone, copy    = lift(shapes.expand), lift(shapes.copied), lift(shapes.copied)
-    take, gather, ravel    = lift(selecting.take), lift(selecting.gather), lift(shapes.flatten)
-    index_select, narrow   = lift(selecting.index_select), lift(selecting.narrow)
-    masked_fill, unfold    = lift(selecting.masked_fill), lift(shaping.unfold)
-    split, chunk, unbind   = lift(joining.split), lift(joining.chunk), lift(joining.unstack)
-    unflatten, diagonal    = lift(shaping.unflatten), lift(diagonals.diagonal)
-    T, mT                  = property(lift(shapes.transposed)), property(lift(linear.swap_last))
-    real, imag             = property(lift(parts.real)), property(lift(parts.imag))
+    reshape, view          = seeing(shapes.reshape), seeing(shapes.view, other_bits)
+    permute, transpose     = seeing(shapes.permute), seeing(shapes.transpose)
+    swapaxes, flatten      = seeing(shaping.swapaxes), lift(shapes.flatten)
+    squeeze, unsqueeze     = seeing(shaping.squeeze), seeing(shapes.unsqueeze)
+    expand, clone, copy    = seeing(shapes.expand), lift(shapes.copied), lift(shapes.copied)
+    take, gather, ravel    = lift(selecting.take), lift(selecting.gather), seeing(shapes.flatten)
+    index_select, narrow   = lift(selecting.index_select), seeing(selecting.narrow)
+    masked_fill, unfold    = lift(selecting.masked_fill), seeing(shaping.unfold)
+    split, chunk, unbind   = seeing(joining.split), seeing(joining.chunk), seeing(joining.unstack)
+    unflatten, diagonal    = seeing(shaping.unflatten), seeing(diagonals.diagonal)
+    T, mT                  = property(seeing(shapes.transposed)), property(seeing(linear.swap_last))
+    real                   = property(seeing(parts.real, real_part), lambda x, new: x.real.assign(new))
+    imag                   = property(seeing(parts.imag, imaginary_part), lambda x, new: x.imag.assign(new))
     conj                   = lift(parts.conj)
     conjugate              = lift(parts.conj)
     astype                 = lift(astype)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any
 import numpy as np
-from stele.arrays.hooking import Hooking
+from stele.arrays.views import Back, Family
 from stele.backend.devices import Device
 from stele.eager.template import Template
 from stele.ir.graph import Array, Value
 from stele.ir.origin import Where
-from stele.ir.types import DType
+from stele.ir.types import DType, Shape
 
 PENDING_LIMIT: int
 KINDS: str
@@ -51,6 +51,17 @@ def bounded(x: Tensor) -> Tensor:
     """The tensor itself, whose numbers are computed if enough was recorded, or if ops run where they are written."""
 def arithmetic(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function of operands, which may be symbolic sizes."""
+def seeing(f: Callable[..., Any], back: Back | None=None, axes: int=0) -> Callable[..., Any]:
+    """A function whose results are parts of its operand, or that one seen otherwise, as NumPy's views share memory.
+
+    `back` is for results of another dtype; of an operand of fewer `axes` they are its own.
+    """
+def each_seen(f: Callable[..., Any], make: Callable[[Value, Shape], Value]) -> Callable[..., Any]:
+    """A function of several operands, of each of which a result is a part, as of `seeing`: `make` gives that one, from
+    the operand and the shape of the result.
+    """
+def taken(v: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A part of other numbers, at a key."""
 def reflected(f: Callable[..., Any]) -> Callable[..., Any]:
     """A binary function as the method of its second operand."""
 def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,12 +79,12 @@ def astype(x: Value, *, dtype: DType, copy: bool=True) -> Value:
     >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
     [255, 44, 0]
     """
-class Tensor(Hooking):
+class Tensor(Family):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
     Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
-    function that raises TraceError. A tensor never changes but by its own in-place operators and `assign`, which rebind
-    the name.
+    function that raises TraceError. A tensor never changes but by in-place operators and `assign`, its own and those of
+    what shares its elements, as NumPy's views do: parts such as x[0], and x.T.
 
     >>> x = st.tensor([1.0, 2.0])
     >>> (x * 2 + 1).tolist()

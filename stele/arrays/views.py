@@ -1,0 +1,324 @@
+"""Parts of tensors, and tensors seen otherwise: what is written to one of a family is written to all, as in NumPy."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from threading import Lock
+from typing import Any, NamedTuple
+from weakref import ref
+
+from stele.arrays.hooking import Hooking
+from stele.backend.newest import Newest
+from stele.eager.handle import GRAD, TRACING, Handle
+from stele.eager.live import cut, symbol
+from stele.eager.template import Template, template, token_of
+from stele.errors import ArgumentError, GraphError
+from stele.ir.graph import Value
+from stele.ir.origin import here
+from stele.ir.sizes import Dim
+from stele.ir.types import Shape, Type
+from stele.ops import bits, parts
+from stele.ops.indexing import Selection, written
+from stele.ops.linear import Reshape, Slice, Transpose
+
+FEW = 8     # names that are gone, up to which nobody looks for them
+MOST = 1 << 10
+new = tuple.__new__
+Back = Callable[[Value, Value], Value]
+Anew = Callable[[Value, tuple[Any, ...], dict[str, Any]], Any]
+TYING = Lock()
+
+
+class Way:
+    """How a part comes of a whole of some type, and the whole of itself and another part.
+
+    The values between are `path`, the part first; None where an op has no way back. `back` is given where the graph
+    does not say how.
+    """
+
+    def __init__(self, make: Callable[[Value], Value], type: Type, back: Back | None) -> None:
+        self.make, self.back = make, back
+        self.whole = x = symbol("whole", type)
+        self.part = make(x)
+        self.reading = template([x], self.part, False)
+        self.writing: Template | None = None
+        path = [self.part]
+        while path[-1] is not x and builtins.type(path[-1].op) in BACK:
+            path.append(path[-1].args[0])
+        self.path = path if path[-1] is x else None
+
+    def read(self, whole: Value) -> Value:
+        """The part of other numbers."""
+        return self.make(whole) if self.reading is None else self.reading.fill([whole], here())  # type: ignore[return-value]
+
+    def replaced(self, whole: Value, part: Value) -> Value:
+        """The whole with other numbers in the place of this part. Raises ArgumentError where the part has several
+        places for one number of it, or none.
+        """
+        if self.writing is None and self.reading is not None:
+            other = symbol("part", self.part.type)    # type: ignore[arg-type]
+            self.writing = template([self.whole, other], self.written(self.whole, other), False)
+        if self.writing is None:
+            return self.written(whole, part)
+        return self.writing.fill([whole, part], here())     # type: ignore[return-value]
+
+    def written(self, whole: Value, part: Value) -> Value:
+        """The whole with another part, op by op."""
+        if self.back is not None:
+            return self.back(whole, part)
+        if self.path is None:
+            return unwritable()
+        path = [self.make(whole)]
+        while path[-1] is not whole:
+            path.append(path[-1].args[0])
+        for v, x in pairwise(path):
+            part = BACK[type(v.op)](v.op, x, part)
+        return part
+
+    def strides(self, own: Sequence[Dim]) -> Sequence[Dim] | None:
+        """How far apart elements of the part are, of a whole with such strides; None where NumPy would copy them."""
+        found: Sequence[Dim] | None = own
+        if self.back is other_bits:
+            old, new = self.whole.dtype.bits, self.part.dtype.bits
+            return [*(n * old // new for n in own[:-1]), *own[-1:]]
+        path = () if self.back is not None or self.path is None else [*pairwise(self.path)]
+        for v, x in reversed(path):
+            match v.op:
+                case Transpose(axes): found = [found[a] for a in axes]
+                case Slice(_, _, steps): found = [n * step for n, step in zip(found, steps)]
+                case _: found = reshaped(x.shape, found, v.shape)
+            if found is None:
+                return None
+        return found
+
+
+WAYS: Newest[Any, Way] = Newest(MOST)
+
+
+class Tie(NamedTuple):
+    """How a handle comes by its numbers: what `make` gives for those of `whole`, the handle it was made of, and these
+    arguments, or the one of several results at a `place`. `up` is how the whole came by its own. Handles are not kept
+    alive: what nobody can look at needs nothing.
+    """
+
+    whole: ref[Family]
+    type: Type      # of the whole
+    up: Tie | None
+    make: Anew
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    place: int | None = None
+    back: Back | None = None
+
+    def way(self) -> Way:
+        """How numbers pass between the two: found once for all ties like this one."""
+        key = self.make, token((self.args, [*self.kwargs.items()])), self.place, self.type
+        if key[1] is None or (way := WAYS.get(key)) is None:
+            way = Way(self.made, self.type, self.back)
+            if key[1] is not None and way.reading is not None:
+                WAYS[key] = way
+        return way
+
+    def made(self, whole: Value) -> Value:
+        """The part of other numbers."""
+        y = self.make(whole, self.args, self.kwargs)
+        return y if self.place is None else y[self.place]
+
+    def strides(self) -> Sequence[Dim] | None:
+        """How far apart NumPy would have the elements of the part; None where it would have made a copy."""
+        own = None if self.up is None else self.up.strides()
+        return self.way().strides(rows(self.type.shape) if own is None else own)
+
+
+def token(a: Any) -> Any:
+    """What stands for an argument in a key; None for objects of other kinds."""
+    if not isinstance(a, list | tuple):
+        return token_of(a)
+    parts = tuple(map(token, a))
+    return None if None in parts else (type(a), *parts)
+
+
+def unwritable(*_: Value) -> Value:
+    """Raises for what has no numbers of its own."""
+    raise ArgumentError(
+        "an in-place operation on a tensor that repeats elements of another one, which is still in use: NumPy calls "
+        "such a destination read-only", hint="Write y = x + 1 instead of x += 1, or x = x.copy() before it.")
+
+
+def whole_of(op: Any, x: Value, part: Value) -> Value:
+    """What a reordering was made of."""
+    return op.vjp(None, part, x, x)[0]
+
+
+BACK: dict[type, Callable[[Any, Value, Value], Value]] = {
+    Reshape: whole_of, Transpose: whole_of,
+    Slice: lambda op, x, part: written(x, part, Selection([*op.starts], [*op.shape], [*op.steps]))}
+"""Ops whose operand can be made of it and of another result."""
+
+
+def real_part(whole: Value, part: Value) -> Value:
+    """A number with another real part."""
+    return parts.complex(part, parts.imag(whole)) if whole.dtype.is_complex else part
+
+
+def imaginary_part(whole: Value, part: Value) -> Value:
+    """A number with another imaginary part; raises ArgumentError for real ones."""
+    return parts.complex(parts.real(whole), part) if whole.dtype.is_complex else unwritable()
+
+
+def other_bits(whole: Value, part: Value) -> Value:
+    """Elements with the bits of others, of any dtype."""
+    return bits.seen_as(part, whole.dtype) if part.dtype != whole.dtype else Reshape(whole.shape)(part)
+
+
+def rows(shape: Shape) -> list[Dim]:
+    """How many elements apart the neighbours along each axis are, where rows stand behind each other."""
+    found: list[Dim] = [1]
+    for n in shape[:0:-1]:
+        found.append(found[-1] * n)
+    return found[::-1][:len(shape)]
+
+
+def reshaped(shape: Shape, strides: Sequence[Dim], new: Shape) -> list[Dim] | None:
+    """The strides of elements under another shape; None where there are none, and they are copied.
+
+    >>> reshaped((2, 6), (6, 1), (2, 2, 3)), reshaped((6, 2), (1, 6), (2, 3, 2)), reshaped((6, 2), (1, 6), (12,))
+    ([6, 3, 1], [3, 1, 6], None)
+    """
+    runs: list[tuple[Dim, Dim]] = []        # axes that walk on where the next one ends are one
+    for n, stride in zip(shape, strides):
+        if n == 0:
+            return rows(new)
+        if runs and runs[-1][1] == stride * n:
+            runs[-1] = runs[-1][0] * n, stride
+        elif n != 1:
+            runs.append((n, stride))
+    found: list[Dim] = []
+    for n in reversed(new):
+        if n == 1:
+            found.append(1)
+            continue
+        while runs and runs[-1][0] == 1:
+            runs.pop()
+        if not runs:
+            return None
+        total, stride = runs[-1]
+        if total == n:
+            left: Dim = 1
+        elif isinstance(total, int) and isinstance(n, int) and total % n == 0:
+            left = total // n
+        else:
+            return None
+        found.append(stride)
+        runs[-1] = left, stride * n
+    return found[::-1]
+
+
+class Family(Hooking):
+    """A tensor, with what it is a part of and what parts of it there are, if any."""
+
+    __slots__ = ()
+
+    parts: list[ref[Family]] | None
+    tie: Tie | None
+
+    def tie_to(self, whole: Family, make: Anew, args: tuple[Any, ...], kwargs: dict[str, Any], place: int | None = None,
+               back: Back | None = None) -> None:
+        """Has what is written to this tensor, just made of another one, be written to that one, and the other way."""
+        tie, v = whole.tie, whole._value if TRACING.get() is None else whole.value
+        self.tie = new(Tie, (ref(whole), v.type, tie, make, args, kwargs, place, back))
+        if (parts := whole.parts) is None:
+            whole.parts = [ref(self)]
+        else:
+            noted(parts, self)
+        while tie is not None:
+            if (above := tie.whole()) is not None:
+                noted(above.parts, self)    # type: ignore[arg-type]
+            tie = tie.up
+
+    def is_part(self, whole: Family, make: Anew, key: Any) -> bool:
+        """Whether this tensor is the part of another one at a key."""
+        tie = self.tie
+        return tie is not None and tie.make is make and tie.whole() is whole and tie.args[0] == key and \
+            whole.value.type == tie.type
+
+    def ways(self) -> Iterator[tuple[Tie, Family | None]]:
+        """The ties from this tensor up, as far as NumPy makes no copies, with the tensors there that are still held."""
+        tie = self.tie
+        while tie is not None and tie.strides() is not None:
+            above = tie.whole()
+            yield tie, above if above is not None and above.value.type == tie.type else None
+            tie = tie.up
+
+    def refuse_leaf(self) -> None:
+        """Raises GraphError where a write in place would lose the gradient of this tensor, or of what it is part of."""
+        if GRAD.get():
+            for x in (self, *(above for _, above in self.ways() if above is not None)):
+                if x.leaf and x.requires_grad:
+                    raise GraphError("a tensor that requires gradients is rebound in place, so its gradient would be "
+                                     "lost", hint="Do it inside `with st.no_grad():`, or write y = x + 1.")
+
+    def write(self, value: Value) -> None:
+        """Rebinds this tensor, and all that in NumPy would share its memory.
+
+        Of those that were there before a function is traced only what it writes to itself: the others follow when it
+        has run.
+        """
+        made = self.shared(value) if self.tie is not None or self.parts is not None else ()
+        REBIND(self, value)
+        for x, v in made:
+            REBIND(x, cut(v) if x.leaf or (x.requires_grad and not GRAD.get()) else v)
+            if x.home is TRACING.get() and not x.leaf and x.dtype.is_float and GRAD.get():
+                x._requires_grad = x._requires_grad or self._requires_grad
+
+    def shared(self, value: Value) -> list[tuple[Family, Value]]:
+        """The other tensors of this family with their numbers, once this one has these."""
+        root: Family = self
+        made: list[tuple[Family, Value]] = []
+        inside = TRACING.get()
+        if self.home is inside and value.type != self.value.type:
+            return made
+        if self.home is inside and (ways := [*self.ways()]) and (top := highest(ways)) is not None:
+            root = ways[top][1]     # type: ignore[assignment]
+            wholes: list[Value] = [root.value]
+            for tie, _ in reversed(ways[1:top + 1]):
+                wholes.append(tie.way().read(wholes[-1]))
+            new = value
+            for (tie, _), old in zip(ways, reversed(wholes)):
+                new = tie.way().replaced(old, new)
+            made.append((root, new))
+        whole = made[0][1] if made else value
+        for part in [*(root.parts or ())]:
+            if (x := part()) is None or x is self or x.home is not inside:
+                continue
+            ways = [*x.ways()]
+            at = next((k for k, (_, above) in enumerate(ways) if above is root), None)
+            if at is not None:
+                v = whole
+                for tie, _ in reversed(ways[:at + 1]):
+                    v = tie.way().read(v)
+                made.append((x, v))
+        return made
+
+    value = property(Handle.value.fget, write)      # type: ignore[assignment]
+
+
+def noted(parts: list[ref[Family]], x: Family) -> None:
+    """Appends a tensor; now and then those that are gone are forgotten, while what other threads append stays."""
+    parts.append(ref(x))
+    if (n := len(parts)) <= FEW or n & (n - 1):
+        return
+    with TYING:
+        for k in reversed(range(len(parts))):
+            if parts[k]() is None:
+                del parts[k]
+
+
+def highest(ways: Sequence[tuple[Tie, Family | None]]) -> int | None:
+    """The last of the tensors that are still held."""
+    return max((k for k, (_, above) in enumerate(ways) if above is not None), default=None)
+
+
+REBIND: Any = Handle.value.fset
