@@ -401,3 +401,12 @@ def test_padding_goes_to_and_fro_as_often_as_it_takes(mode: Any) -> None:
         assert got.flatten().tolist() == np.bincount(places.ravel(), weights.ravel()).tolist()
     with pytest.raises(ShapeError, match="more than can be addressed"):
         st.pad(st.zeros(2, 3, 4), [(1 << 62, 0)] * 3, mode=mode)
+
+
+@pytest.mark.parametrize("widths", [2, (1, 2), [3], ((1, 2),), ((1,), (2,)), ((1, 2), [0, 3])], ids=str)
+def test_widths_of_padding_are_numpys(widths: Any) -> None:
+    x = np.arange(6.0, dtype="f4").reshape(2, 3)
+    all_give(np.pad(x, widths), lambda x: st.pad(x, widths), x)
+    assert np.array_equal(np.pad(st.tensor(x), widths), np.pad(x, widths))
+    with pytest.raises(ArgumentError, match=r"\(2, 1\) is a pair for all axes"):
+        st.pad(st.zeros(2, 2, 2), (1, 2, 3))

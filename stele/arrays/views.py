@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from stele.arrays.hooking import Hooking
+from stele.arrays.looking import is_traced
 from stele.backend.newest import Newest
-from stele.eager.handle import GRAD, TRACING, Handle
+from stele.eager.evaluate import evaluate
+from stele.eager.handle import GRAD, TRACING, Handle, is_stepping
 from stele.eager.live import cut, symbol
 from stele.eager.template import Template, template, token_of
 from stele.errors import ArgumentError, GraphError
@@ -272,6 +274,8 @@ class Family(Hooking):
             REBIND(x, cut(v) if x.leaf or (x.requires_grad and not GRAD.get()) else v)
             if x.home is TRACING.get() and not x.leaf and x.dtype.is_float and GRAD.get():
                 x._requires_grad = x._requires_grad or self._requires_grad
+        if made and is_stepping() and TRACING.get() is None and not is_traced(self.value):
+            evaluate([x.value for x, _ in made])
 
     def shared(self, value: Value) -> list[tuple[Family, Value]]:
         """The other tensors of this family with their numbers, once this one has these."""

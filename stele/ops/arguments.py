@@ -254,9 +254,14 @@ def axes(x: Any, what: str) -> Any:
 
 
 def widths(x: Any, what: str) -> tuple[tuple[Dim, Dim], ...]:
-    """A pair (before, behind) for each axis."""
-    pairs = [x] if isinstance(x, int) else sequence(x, what, "a list of pairs (before, behind), one for each axis")
-    return tuple(pair(p, f"a pair (before, behind) of {what}") for p in pairs)
+    """A pair (before, behind) for each axis, or one for all of them."""
+    entry, form = f"a pair (before, behind) of {what}", "a list of pairs (before, behind), one for each axis"
+    sides = sequence(x, what, form) if is_many(x) else [x]
+    if len(sides) > 2 and not any(map(is_many, sides)):
+        refuse(what, form, x, hint="(2, 1) is a pair for all axes, ((2, 2), (1, 1)) has one for each.")
+    if len(sides) == 2 and not any(map(is_many, sides)):
+        return pair(sides, entry),
+    return tuple(pair(p, entry) for p in sides)
 
 
 def padding(x: Any, what: str, axes: int = 2) -> Any:

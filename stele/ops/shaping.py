@@ -264,7 +264,8 @@ EDGE = ("edge", "replicate")
 
 
 def pad(x: Value, *, widths: Sequence[tuple[Dim, Dim]], value: float = 0.0, mode: str = "constant") -> Value:
-    """The array with something around it: `widths` has a pair (before, behind), or one number for both, for each axis.
+    """The array with something around it: `widths` has a pair (before, behind) for each axis, or is one pair, or one
+    number, for all axes; where it has one number for an axis, that is for both sides.
 
     `mode` "constant" puts the number `value` there, "edge" or "replicate" the nearest element, "reflect" the elements
     from there backwards, "symmetric" the same with the edge twice, "wrap" or "circular" those of the other end. x and
@@ -273,7 +274,7 @@ def pad(x: Value, *, widths: Sequence[tuple[Dim, Dim]], value: float = 0.0, mode
 
     >>> st.pad(st.tensor([[1, 2]]), [(0, 1), (2, 0)], value=9).tolist()
     [[9, 9, 1, 2], [9, 9, 9, 9]]
-    >>> st.pad(st.tensor([1, 2, 3]), [(2, 1)], mode="reflect").tolist()
+    >>> st.pad(st.tensor([1, 2, 3]), (2, 1), mode="reflect").tolist()
     [3, 2, 1, 2, 3, 2]
     """
     if len(widths) == 1 and x.ndim > 1:

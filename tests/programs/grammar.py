@@ -164,6 +164,7 @@ class Growth:
                    and not (k in IN_PLACE and self.outer is not None)]
         weights = np.array([k.weight for k in fitting])
         kind = fitting[int(self.rng.choice(len(fitting), p=weights / weights.sum()))]
+        self.need(kind.name not in WRITES or self.cell(x).is_writable)
         args, attributes = kind.make(self, x)
         self.refuse_dtypes(kind, args)
         self.take(Step((), kind.name, args, attributes))
@@ -177,7 +178,7 @@ class Growth:
 
     def take(self, step: Step) -> str:
         """Enters a step where every call accepts it; returns its first name."""
-        before = [{c: c.array for c in env.values()} for env in self.envs]
+        before = [{c.whole: c.whole.array for c in env.values()} for env in self.envs]
         made: list[list[Cell]] = []
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -191,7 +192,7 @@ class Growth:
                 for c, array in old.items():
                     c.array = array
             raise
-        self.need(len({len(m) for m in made}) == 1)
+        self.need(len({tuple(c.whole is c for c in cells) for cells in made}) == 1)     # as many, that share alike
         targets = tuple(self.fresh("v") for _ in made[0])
         self.steps.append(Step(targets, step.kind, step.args, step.attributes))
         for env, cells in zip(self.envs, made):

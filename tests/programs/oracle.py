@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,20 +12,67 @@ from stele.ir.types import dtype as type_named
 from tests.programs.complexes import BY_PARTS
 from tests.programs.kinds import KINDS, WRITES, Kind, promoted
 from tests.programs.numbers import COARSE, F32, I64, Array, epsilon, joined, largest, smallest, wide
-from tests.programs.program import Program, Step
+from tests.programs.program import VIEWS, Program, Step
 
 
-@dataclass(eq=False)
 class Cell:
-    """What a name stands for: wide numbers, and the dtype they are of. What is written in place is written here."""
+    """What a name stands for: wide numbers, and the dtype they are of. What is written in place is written here.
 
-    array: Array
-    dtype: DType
-    logarithm: Array | None = None      # its logarithm, where that is known though this may vanish
+    `logarithm` is its logarithm, where that is known though this may vanish.
+    """
+
+    def __init__(self, array: Array, dtype: DType) -> None:
+        self.array, self.dtype, self.is_writable = array, dtype, True
+        self.logarithm: Array | None = None
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
+    def shape(self) -> tuple[int, ...]: return self.array.shape
+    @property
+    def whole(self) -> Cell: return self
+
+    def places(self) -> Array:
+        """Where its elements lie in the whole, as an array whose memory lies as theirs."""
+        return np.arange(self.array.size).reshape(self.shape)
+
+
+class View(Cell):
+    """A name for elements of another, or for one of their two parts."""
+
+    def __init__(self, whole: Cell, at: Array, dtype: DType, part: str) -> None:
+        self.of, self.at, self.dtype, self.part, self.logarithm = whole, at, dtype, part, None
+        self.is_writable = at.flags.writeable
+
+    @property
+    def shape(self) -> tuple[int, ...]: return self.at.shape
+    @property
+    def whole(self) -> Cell: return self.of
+    def places(self) -> Array: return self.at
+
+    @property
+    def array(self) -> Array:
+        found = self.of.array.reshape(-1)[self.at]
+        return getattr(found, self.part) if self.part else found
+
+    @array.setter
+    def array(self, new: Array) -> None:
+        made = self.of.array.copy()
+        x = getattr(made, self.part) if self.part else made
+        x.flat[self.at.ravel()] = new.ravel()
+        self.of.array = made
+
+
+def views(kind: Kind, x: Cell, made: Sequence[Cell], attributes: dict[str, Any]) -> list[Cell]:
+    """The results that in NumPy share memory with their operand, which lies row behind row, as its views."""
+    at = x.places()
+    found = kind.numpy(at, **attributes)
+    results: list[Cell] = []
+    for y, c in zip(found if isinstance(found, list) else [found], made, strict=True):
+        if kind.name == "diagonal":
+            y.setflags(write=at.flags.writeable)    # NumPy means to allow that, and PyTorch does
+        c.is_writable = y.flags.writeable
+        part = kind.name if x.dtype.is_complex and not c.dtype.is_complex else x.part if isinstance(x, View) else ""
+        results.append(View(x.whole, y, c.dtype, part) if np.shares_memory(at, y) else c)
+    return results
 
 
 Env = dict[str, Cell]
@@ -43,14 +89,16 @@ class Oracle:
     have random signs, and what is subnormal or nearly so may be zero. `limits`: what a dtype cannot hold is infinite.
     `held`: every result is rounded as its dtype does. What arithmetic makes of complex numbers with a part that is not
     finite, or nearly too large, may be anything: NumPy says little of it.
+    `shares`: parts share the numbers of the whole, which only programs that write see.
     """
 
     def __init__(self, rng: np.random.Generator | None = None, limits: bool = True, held: bool = False) -> None:
-        self.rng, self.limits, self.held = rng, limits, held
+        self.rng, self.limits, self.held, self.shares = rng, limits, held, True
 
     def run(self, program: Program, arrays: Sequence[Array]) -> tuple[list[Cell], list[Cell]]:
         """The results, and the inputs as they are afterwards."""
         env = {n: held(a) for n, a in zip(program.inputs, arrays)}
+        self.shares = any(s.kind in WRITES for s in program.steps)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             if self.rng is not None and any(s.kind in PRODUCTS for s in program.steps):
@@ -74,8 +122,12 @@ class Oracle:
         kind = KINDS[step.kind]
         cells = [env[a] if isinstance(a, str) else a for a in step.args]
         made = self.call(kind, cells, step.attributes)
+        if step.kind in VIEWS and self.shares:
+            return views(kind, cells[0], made, step.attributes)
         if step.kind in WRITES:
             (target,), cell = made, cells[0]
+            if not cell.is_writable:
+                raise ValueError("written in place, but read-only")
             if target.shape != cell.shape or target.dtype != cell.dtype:
                 raise ValueError("written in place, but of another type")
             cell.array = target.array

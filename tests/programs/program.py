@@ -65,7 +65,7 @@ class Program:
         """Without steps, and but for `inputs` without inputs, that no result needs; what is written in place is needed
         where its name is."""
         needed, kept = set(self.results), list[Step]()
-        shared = {n for s in self.steps if s.kind == "alias" for n in (*s.targets, *s.names)}
+        shared = {n for s in self.steps if s.kind in VIEWS | {"alias"} for n in (*s.targets, *s.names)}
         for step in reversed(self.steps):
             written = set(step.targets) if step.targets else {step.args[0]}
             if written & needed or (written & shared and not step.targets):
@@ -98,6 +98,9 @@ def lines(program: Program, name: str, indent: str) -> Iterator[str]:
     yield f"{indent}    return {f'differentiated({results})' if program.gradient else f'({results},)'}"
 
 
+VIEWS = frozenset(("reshape", "permute", "flip", "rot90", "split", "unsqueeze", "squeeze", "broadcast_to", "getitem",
+                   "diagonal", "real", "imag"))
+"""What gives parts of its operand, or that one seen otherwise: what is written to one is written to both."""
 SEVERAL = ("split", "scan", "branch", "repeat_while")
 
 
