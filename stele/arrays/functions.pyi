@@ -1522,8 +1522,9 @@ def combinations(x: TensorLike, r: int=2, with_replacement: bool=False) -> Tenso
     >>> st.combinations(st.tensor([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]
     """
-def pad(x: TensorLike, widths: Sequence[int | Sequence[int]], value: float=0.0, mode: str='constant') -> Tensor:
-    """The array with something around it: `widths` has a pair (before, behind), or one number for both, for each axis.
+def pad(x: TensorLike, widths: int | Sequence[int | Sequence[int]], value: float=0.0, mode: str='constant') -> Tensor:
+    """The array with something around it: `widths` has a pair (before, behind) for each axis, or is one pair, or one
+    number, for all axes; where it has one number for an axis, that is for both sides.
 
     `mode` "constant" puts the number `value` there, "edge" or "replicate" the nearest element, "reflect" the elements
     from there backwards, "symmetric" the same with the edge twice, "wrap" or "circular" those of the other end. x and
@@ -1532,7 +1533,7 @@ def pad(x: TensorLike, widths: Sequence[int | Sequence[int]], value: float=0.0, 
 
     >>> st.pad(st.tensor([[1, 2]]), [(0, 1), (2, 0)], value=9).tolist()
     [[9, 9, 1, 2], [9, 9, 9, 9]]
-    >>> st.pad(st.tensor([1, 2, 3]), [(2, 1)], mode="reflect").tolist()
+    >>> st.pad(st.tensor([1, 2, 3]), (2, 1), mode="reflect").tolist()
     [3, 2, 1, 2, 3, 2]
     """
 def roll(x: TensorLike, shift: int | Sequence[int], axis: int | Sequence[int] | None=None) -> Tensor:

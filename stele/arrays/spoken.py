@@ -36,7 +36,7 @@ WORDS: dict[str, str] = {
     "int | Single | Padding | str":     "int | Sequence[int | Sequence[int]] | str",
     "int | Pair | Padding | str":       "int | Sequence[int | Sequence[int]] | str",
     "int | Triple | Padding | str":     "int | Sequence[int | Sequence[int]] | str",
-    "Sequence[tuple[Dim, Dim]]":        "Sequence[int | Sequence[int]]",
+    "Sequence[tuple[Dim, Dim]]":        "int | Sequence[int | Sequence[int]]",
 }
 
 
