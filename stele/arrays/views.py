@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from threading import Lock
 from typing import Any, NamedTuple
@@ -79,6 +80,11 @@ class Way:
             part = BACK[type(v.op)](v.op, x, part)
         return part
 
+    @cached_property
+    def apart(self) -> Sequence[Dim] | None:
+        """The strides of the part where rows of the whole stand behind each other."""
+        return self.strides(rows(self.whole.shape))
+
     def strides(self, own: Sequence[Dim]) -> Sequence[Dim] | None:
         """How far apart elements of the part are, of a whole with such strides; None where NumPy would copy them."""
         found: Sequence[Dim] | None = own
@@ -128,10 +134,10 @@ class Tie(NamedTuple):
         y = self.make(whole, self.args, self.kwargs)
         return y if self.place is None else y[self.place]
 
-    def strides(self) -> Sequence[Dim] | None:
-        """How far apart NumPy would have the elements of the part; None where it would have made a copy."""
-        own = None if self.up is None else self.up.strides()
-        return self.way().strides(rows(self.type.shape) if own is None else own)
+    def seen(self) -> tuple[Way, Sequence[Dim] | None]:
+        """The way, and how far apart NumPy has the elements of the part; None where it would have made a copy."""
+        way, own = self.way(), None if self.up is None else self.up.seen()[1]
+        return way, way.apart if own is None else way.strides(own)
 
 
 def token(a: Any) -> Any:
@@ -246,17 +252,22 @@ class Family(Hooking):
         return tie is not None and tie.make is make and tie.whole() is whole and tie.args[0] == key and \
             whole.value.type == tie.type
 
-    def ways(self) -> Iterator[tuple[Tie, Family | None]]:
-        """The ties from this tensor up, as far as NumPy makes no copies, with the tensors there that are still held."""
+    def ways(self) -> Iterator[tuple[Way, Family | None]]:
+        """The ways from this tensor up, as far as NumPy makes no copies, with the tensors there that are still held."""
         tie = self.tie
-        while tie is not None and tie.strides() is not None:
-            above = tie.whole()
-            yield tie, above if above is not None and above.value.type == tie.type else None
+        while tie is not None:
+            (way, apart), above = tie.seen(), tie.whole()
+            if apart is None:
+                return
+            yield way, above if above is not None and above.value.type == tie.type else None
             tie = tie.up
 
     def refuse_leaf(self) -> None:
         """Raises GraphError where a write in place would lose the gradient of this tensor, or of what it is part of."""
-        if GRAD.get():
+        tie = self.tie
+        while tie is not None and not ((above := tie.whole()) is not None and above.leaf and above.requires_grad):
+            tie = tie.up
+        if GRAD.get() and (self.leaf or tie is not None):
             for x in (self, *(above for _, above in self.ways() if above is not None)):
                 if x.leaf and x.requires_grad:
                     raise GraphError("a tensor that requires gradients is rebound in place, so its gradient would be "
@@ -287,11 +298,11 @@ class Family(Hooking):
         if self.home is inside and (ways := [*self.ways()]) and (top := highest(ways)) is not None:
             root = ways[top][1]     # type: ignore[assignment]
             wholes: list[Value] = [root.value]
-            for tie, _ in reversed(ways[1:top + 1]):
-                wholes.append(tie.way().read(wholes[-1]))
+            for way, _ in reversed(ways[1:top + 1]):
+                wholes.append(way.read(wholes[-1]))
             new = value
-            for (tie, _), old in zip(ways, reversed(wholes)):
-                new = tie.way().replaced(old, new)
+            for (way, _), old in zip(ways, reversed(wholes)):
+                new = way.replaced(old, new)
             made.append((root, new))
         whole = made[0][1] if made else value
         for part in [*(root.parts or ())]:
@@ -301,8 +312,8 @@ class Family(Hooking):
             at = next((k for k, (_, above) in enumerate(ways) if above is root), None)
             if at is not None:
                 v = whole
-                for tie, _ in reversed(ways[:at + 1]):
-                    v = tie.way().read(v)
+                for way, _ in reversed(ways[:at + 1]):
+                    v = way.read(v)
                 made.append((x, v))
         return made
 
@@ -320,7 +331,7 @@ def noted(parts: list[ref[Family]], x: Family) -> None:
                 del parts[k]
 
 
-def highest(ways: Sequence[tuple[Tie, Family | None]]) -> int | None:
+def highest(ways: Sequence[tuple[Way, Family | None]]) -> int | None:
     """The last of the tensors that are still held."""
     return max((k for k, (_, above) in enumerate(ways) if above is not None), default=None)
 
