@@ -63,14 +63,14 @@ class View(Cell):
 
 def views(kind: Kind, x: Cell, made: Sequence[Cell], attributes: dict[str, Any]) -> list[Cell]:
     """The results that in NumPy share memory with their operand, which lies row behind row, as its views."""
-    at = x.places()
-    found = kind.numpy(at, **attributes)
+    at, parts = x.places(), kind.name in ("real", "imag") and x.dtype.is_complex
+    found = at if parts else kind.numpy(at, **attributes)
     results: list[Cell] = []
     for y, c in zip(found if isinstance(found, list) else [found], made, strict=True):
         if kind.name == "diagonal":
             y.setflags(write=at.flags.writeable)    # NumPy means to allow that, and PyTorch does
         c.is_writable = y.flags.writeable
-        part = kind.name if x.dtype.is_complex and not c.dtype.is_complex else x.part if isinstance(x, View) else ""
+        part = kind.name if parts else x.part if isinstance(x, View) else ""
         results.append(View(x.whole, y, c.dtype, part) if np.shares_memory(at, y) else c)
     return results
 
