@@ -370,10 +370,21 @@ def test_tensorboard(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="pip install tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    numbers_of(train.TensorBoard(tmp_path, every=1))
+    made = iter(["Once upon a time", np.full((2, 3, 4, 5), 0.5), np.arange(6)])
+    shown = train.Samples(lambda _: next(made), tmp_path / "samples")
+    train.fit(nn.Linear(2, 2), [(X, Y)] * 2, loss="cross_entropy", callbacks=[train.TensorBoard(tmp_path, 1), shown],
+              epochs=3, compiled=False)
     events = EventAccumulator(str(tmp_path))
     events.Reload()
-    assert {"loss", "lr", "train_loss"} <= {*events.Tags()["tensors"], *events.Tags()["scalars"]}
+    assert {"loss", "lr", "train_loss"} <= set(events.Tags()["scalars"])
+    assert len(events.Scalars("loss")) == 6
+    (text,) = events.Tensors("sample")
+    assert text.step == 2 and text.tensor_proto.string_val[0] == b"Once upon a time"
+    assert events.Tags()["images"] == ["sample/0", "sample/1"]
+    (picture,) = events.Images("sample/1")
+    (tmp_path / "picture.png").write_bytes(picture.encoded_image_string)
+    seen = st.io.imread(tmp_path / "picture.png")
+    assert (picture.width, picture.height) == (5, 4) and seen.shape == (3, 4, 5) and set(seen.ravel()) <= {127, 128}
 
 
 def test_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,11 +57,16 @@ def imsave(path: str | Path, x: np.ndarray | Tensor, quality: int = 90) -> None:
         raise DataError(f"imsave needs one of the suffixes {', '.join(SUFFIXES)}, got {path.name!r:.80}")
     if len(pixels) == 4 and form in ("JPEG", "BMP", "GIF"):
         raise DataError(f"a {form} has no transparency, got 4 channels. Save it as .png, or without the fourth.")
+    options = {"quality": quality} if form in ("JPEG", "WEBP") else {}
+    write(path, encoded(pixels, form, f"writing {path}", **options))
+
+
+def encoded(pixels: np.ndarray, form: str, what: str, **options: Any) -> bytes:
+    """The file of a picture of uint8 (C, H, W); `what` needs that, should Pillow not be installed."""
     rows = pixels[0] if len(pixels) == 1 else np.ascontiguousarray(pixels.transpose(1, 2, 0))
     made = io.BytesIO()
-    options = {"quality": quality} if form in ("JPEG", "WEBP") else {}
-    pillow(f"writing {path}").fromarray(rows).save(made, form, **options)
-    write(path, made.getvalue())
+    pillow(what).fromarray(rows).save(made, form, **options)
+    return made.getvalue()
 
 
 def bytes_of(x: Any) -> np.ndarray:

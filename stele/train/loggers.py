@@ -4,10 +4,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, Any
 
 from stele import files
 from stele.errors import DataError
+from stele.io.pictures import bytes_of, encoded
 from stele.ir.door import public
 from stele.ops.arguments import positive
 from stele.train.callbacks import Callback
@@ -99,8 +101,9 @@ class JSONLines(Logger):
 class TensorBoard(Logger):
     """Writes events for TensorBoard to a `folder`, every `every` steps and every epoch; needs `stele-dl[tensorboard]`.
 
-    Numbers are shown, samples stay in their own files. Where TensorBoard is not installed the error says what to
-    install. Raises ShapeError for less than one step.
+    Numbers are shown, and of samples texts and pictures: arrays (C, H, W), or (N, C, H, W) for N of them, of 1, 3 or 4
+    channels, uint8 or float from 0 to 1; others stay in their own files. Where TensorBoard, or Pillow for a picture, is
+    not installed the error says what to install. Raises ShapeError for less than one step.
 
     >>> issubclass(train.TensorBoard, train.Logger)
     True
@@ -110,15 +113,36 @@ class TensorBoard(Logger):
     def __init__(self, folder: str | Path, every: int = 50) -> None:
         super().__init__(every)
         try:
-            from tensorboard.summary import Writer  # pyright: ignore
+            from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2  # pyright: ignore
+            from tensorboard.plugins.text import metadata  # pyright: ignore
+            from tensorboard.summary.writer.event_file_writer import EventFileWriter  # pyright: ignore
         except ImportError:
             raise missing("TensorBoard", "tensorboard") from None
-        self.writer: Any = Writer(str(files.located(folder)))
+        self.writer: Any = EventFileWriter(str(files.located(folder)))
+        self.event: Any = event_pb2.Event   # pyright: ignore
+        self.summary: Any = summary_pb2.Summary   # pyright: ignore
+        self.tensor: Any = tensor_pb2.TensorProto   # pyright: ignore
+        self.text: Any = metadata.create_summary_metadata("", "")   # pyright: ignore
 
     def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
-        for name, x in values.items():
-            if name not in ("epoch", "seconds") and isinstance(x, int | float):
-                self.writer.add_scalar(name, x, trainer.steps)
+        self.add([{"tag": name, "simple_value": x} for name, x in values.items()
+                  if name not in ("epoch", "seconds") and isinstance(x, int | float)], trainer)
+
+    def sample(self, name: str, made: Any, trainer: Trainer) -> None:
+        if isinstance(made, str):
+            text = self.tensor(dtype="DT_STRING", string_val=[made.encode()], tensor_shape={})
+            self.add([{"tag": name, "tensor": text, "metadata": self.text}], trainer)
+        elif made.ndim in (3, 4) and made.shape[-3] in (1, 3, 4) and made.size and made.dtype.kind in "uf":
+            pictures = [bytes_of(x) for x in (made if made.ndim == 4 else made[None])]
+            self.add([{"tag": f"{name}/{k}", "image": self.summary.Image(
+                height=x.shape[1], width=x.shape[2], colorspace=len(x),
+                encoded_image_string=encoded(x, "PNG", "a sample for TensorBoard"))}
+                for k, x in enumerate(pictures)], trainer)
+
+    def add(self, values: list[dict[str, Any]], trainer: Trainer) -> None:
+        """Writes what has a tag each, for the step where the trainer stands."""
+        summary = self.summary(value=[self.summary.Value(**x) for x in values])
+        self.writer.add_event(self.event(wall_time=time(), step=trainer.steps, summary=summary))
 
     def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
         self.writer.flush()
