@@ -30,7 +30,7 @@ from stele.eager.handle import GRAD, STEPPING, STEPS, TRACING, owner
 from stele.eager.hooks import added_up
 from stele.eager.live import cut, leaf
 from stele.eager.template import MOST, Recorded, Template, alike, template, token_of
-from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError
+from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
 from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal
 from stele.ir.origin import Where, here, lines
@@ -184,10 +184,12 @@ def record(x: Tensor) -> Tensor:
 
 def bounded(x: Tensor) -> Tensor:
     """The tensor itself, whose numbers are computed if enough was recorded, or if ops run where they are written."""
-    if TRACING.get() is None and (STEPS.get() or EVALUATOR.recorded % PENDING_LIMIT == 0) and not is_traced(x.value):
+    if TRACING.get() is None and (STEPS.get() or EVALUATOR.recorded % PENDING_LIMIT == 0):
         try:
             evaluate([x.value])
         except SteleError as error:     # of any op that was recorded, unless this one alone runs
+            if isinstance(error, TraceError) and is_traced(x.value):
+                return x    # made of what gets its numbers later
             error.asked = error.asked or ("" if STEPS.get() else "eval")
             raise
     return x

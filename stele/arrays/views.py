@@ -286,7 +286,7 @@ class Family(Hooking):
             if x.home is TRACING.get() and not x.leaf and x.dtype.is_float and GRAD.get():
                 x._requires_grad = x._requires_grad or self._requires_grad
         if made and is_stepping() and TRACING.get() is None and not is_traced(self.value):
-            evaluate([x.value for x, _ in made])
+            evaluate([x.value for x, _ in made])    # each op has its numbers at once
 
     def shared(self, value: Value) -> list[tuple[Family, Value]]:
         """The other tensors of this family with their numbers, once this one has these."""
