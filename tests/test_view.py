@@ -262,3 +262,17 @@ def test_hostile_names_run_nothing_in_a_browser(tmp_path: Path) -> None:
         assert HOSTILE.split("/")[-1] in browser.run("details.textContent")
         assert browser.run("document.title") == "m.onnx" and browser.run("document.images.length") == 0
         assert browser.complaints() == [] and browser.requests() == []
+
+
+@pytest.mark.parametrize("width", [1280, 380])
+def test_a_page_opens_where_it_can_be_read(tmp_path: Path, width: int) -> None:
+    """Long models from their beginning: what is fitted into a window may be too small for words."""
+    nodes = [helper.make_node("Relu", [f"v{k}" if k else "x"], [f"v{k + 1}"], name=f"r{k}") for k in range(60)]
+    path = drawn(written(tmp_path / "m.onnx", nodes, outputs="v60"))
+    with Browser(width) as browser:
+        browser.open(path)
+        browser.frame()
+        assert "Input  x" in texts(browser) and "Relu  r1" in texts(browser)
+        browser.press("[data-do=fit]")
+        browser.frame()
+        assert browser.run("view.k < READABLE && root.h * view.k <= svg.getBoundingClientRect().height")

@@ -3,7 +3,7 @@
 
 const { boxes, edges, facts } = JSON.parse(document.getElementById("model").textContent);
 const svg = document.querySelector("svg.drawing"), details = document.querySelector(".details");
-const GAP = 18, RANK = 34, PAD = 14, TITLE = 30, LETTER = 7.9, SOFT = 6.8, WIDEST = 260, FAR = 24, SMALL = 0.42;
+const GAP = 18, RANK = 34, PAD = 14, TITLE = 30, LETTER = 7.9, SOFT = 6.8, WIDEST = 260, FAR = 24, SMALL = 0.42, READABLE = 0.8;
 
 const root = { name: "", open: true, inside: [], up: null, depth: 0, id: -1 };
 boxes.forEach((b, id) => {
@@ -274,9 +274,17 @@ function fit() {
   view.x = (width - root.w * view.k) / 2; view.y = Math.max(20, (height - root.h * view.k) / 2);
   area = null; moved();
 }
+function start() {                                // all of it, or where that is too small to read its beginning
+  fit();
+  const { width } = svg.getBoundingClientRect(), first = visible[0];
+  if (view.k >= READABLE || !first) return;
+  view.k = READABLE;
+  view.x = (width - (root.w * view.k < width ? root.w : 2 * first.left + first.w) * view.k) / 2; view.y = 20;
+  area = null; moved();
+}
 function centre(b) {
   const { width, height } = svg.getBoundingClientRect();
-  view.k = Math.max(view.k, 0.8);
+  view.k = Math.max(view.k, READABLE);
   view.x = width / 2 - (b.left + b.w / 2) * view.k;
   view.y = (b.inside && b.open ? 40 : height / 2 - b.h / 2 * view.k) - b.top * view.k;
   area = null; moved();
@@ -401,4 +409,4 @@ const doing = { in: () => zoom(1.25), out: () => zoom(0.8), fit, unfold: () => a
 for (const button of document.querySelectorAll("[data-do]")) button.addEventListener("click", doing[button.dataset.do]);
 addEventListener("resize", () => { area = null; moved(); });
 
-layout(); describe(); fit();
+layout(); describe(); start();
