@@ -81,7 +81,7 @@ bernoulli dropout manual_seed multinomial normal permutation poisson rand rand_l
 randn_like uniform""",
     "arrays.everyday": """
 argpartition array_equal array_equiv average bitwise_count choose correlate cumulative_trapezoid diagflat
-digitize divmod ediff1d gcd gradient histogram2d histogram_bin_edges histogramdd iscomplex isreal lcm lexsort
+digitize divmod dot ediff1d gcd gradient histogram2d histogram_bin_edges histogramdd iscomplex isreal lcm lexsort
 matvec modf nanargmax nanargmin nancumprod nancumsum partition poly polyadd polyder polyfit polyint polymul
 polysub polyval ptp resize rollaxis roots trace unwrap vander vdot vecmat""",
     "arrays.grids": """
@@ -103,7 +103,7 @@ MODULES = {
     "higher.foreign": ("foreign",), "higher.jacobian": ("hessian", "hvp", "jacobian"),
     "inspect.lint.function": ("lint",), "inspect.profile.function": ("profile",),
     "pipeline": ("Options", "get_threads", "set_threads"),
-    "saving": ("load", "save"),
+    "linalg": ("cross",), "saving": ("load", "save"),
 }
 LATER = {name: f"stele.{module}" for module, names in MODULES.items() for name in names}
 

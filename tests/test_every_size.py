@@ -161,6 +161,7 @@ BOTH |= {
     "ptp":              lambda m, d: (m.ptp(d.x), m.ptp(d.x, axis=0)),
     "trace":            lambda m, d: m.trace(d.x @ d.x.T),
     "vdot":             lambda m, d: m.vdot(d.x, d.y),
+    "dot":              lambda m, d: (m.dot(d.x, d.x.T), m.dot(d.x, d.w), m.dot(d.cube, d.w.T), m.dot(d.v, 3)),
     "nancumsum":        lambda m, d: m.nancumsum(gaps(m, d.x, d.y), axis=0),
     "nancumprod":       lambda m, d: m.nancumprod(gaps(m, d.x, d.y), axis=1),
     "nanargmax":        lambda m, d: m.nanargmax(gaps(m, d.x, d.y), axis=1),

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from stele.arrays.spoken import publish
 from stele.arrays.tensor import arithmetic, lift, seeing
-from stele.ops import differences, everyday, histograms, polynomials
+from stele.ops import differences, everyday, histograms, polynomials, products
 
 # fmt: off
 gcd, lcm, divmod            = arithmetic(everyday.gcd), arithmetic(everyday.lcm), arithmetic(everyday.divmod)
@@ -11,7 +11,7 @@ modf, bitwise_count         = lift(everyday.modf), lift(everyday.bitwise_count)
 isreal, iscomplex           = lift(everyday.isreal), lift(everyday.iscomplex)
 array_equal, array_equiv    = lift(everyday.array_equal), lift(everyday.array_equiv)
 average, ptp, trace, vdot   = lift(everyday.average), lift(everyday.ptp), lift(everyday.trace), lift(everyday.vdot)
-matvec, vecmat              = lift(everyday.matvec), lift(everyday.vecmat)
+matvec, vecmat, dot         = lift(everyday.matvec), lift(everyday.vecmat), lift(products.dot)
 nancumsum, nancumprod       = lift(everyday.nancumsum), lift(everyday.nancumprod)
 nanargmax, nanargmin        = lift(everyday.nanargmax), lift(everyday.nanargmin)
 partition, argpartition     = lift(everyday.partition), lift(everyday.argpartition)

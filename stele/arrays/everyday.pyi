@@ -128,6 +128,16 @@ def vecmat(x: TensorLike, z: TensorLike) -> Tensor:
     >>> st.vecmat(st.tensor([1, 1]), st.tensor([[1, 2], [3, 4]])).tolist()
     [4, 6]
     """
+def dot(x: TensorLike, z: TensorLike) -> Tensor:
+    """The products of rows of x (..., k) with columns of z (..., k, m), all with all: NumPy's `dot`.
+
+    Of vectors and matrices what `matmul` gives; of more axes (..., k) with (more, k, m) it is (..., more, m); a z of
+    one axis is one column; of a number with anything it is `multiply`. Dtypes meet as in `multiply`. Raises ShapeError
+    where k differs.
+
+    >>> st.dot(st.tensor([1, 2]), st.tensor([3, 4])).tolist(), st.dot(st.ones(2, 3), st.ones(4, 3, 5)).shape
+    (11, (2, 4, 5))
+    """
 def nancumsum(x: TensorLike, axis: int | None=None) -> Tensor:
     """The running sums along an axis, of the flat array without one, in which NaN counts as 0.
 
@@ -393,7 +403,7 @@ def histogramdd(sample: TensorLike, bins: TensorLike | Sequence[int]=10, range: 
     ([[1, 0], [0, 2]], [0.0, 0.5, 1.0])
     """
 __all__ = ['gcd', 'lcm', 'divmod', 'modf', 'bitwise_count', 'isreal', 'iscomplex', 'array_equal', 'array_equiv',
-    'average', 'ptp', 'trace', 'vdot', 'matvec', 'vecmat', 'nancumsum', 'nancumprod', 'nanargmax', 'nanargmin',
+    'average', 'ptp', 'trace', 'vdot', 'matvec', 'vecmat', 'dot', 'nancumsum', 'nancumprod', 'nanargmax', 'nanargmin',
     'partition', 'argpartition', 'lexsort', 'choose', 'diagflat', 'rollaxis', 'resize', 'gradient', 'ediff1d', 'unwrap',
     'cumulative_trapezoid', 'correlate', 'polyval', 'polyfit', 'polyadd', 'polysub', 'polymul', 'polyder', 'polyint',
     'poly', 'roots', 'vander', 'digitize', 'histogram_bin_edges', 'histogram2d', 'histogramdd']

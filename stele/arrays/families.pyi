@@ -823,7 +823,7 @@ __all__ = ['lgamma', 'digamma', 'polygamma', 'zeta', 'sinc', 'logit', 'entr', 'i
     'segment_sum', 'segment_prod', 'segment_max', 'segment_min', 'count_nonzero', 'histogram', 'median', 'nanmedian',
     'quantile', 'nanquantile', 'percentile', 'nanpercentile', 'nansum', 'nanprod', 'nanmean', 'nanmax', 'nanmin',
     'nanvar', 'nanstd', 'cov', 'corrcoef', 'interp', 'convolve', 'einsum', 'kron', 'outer', 'inner', 'take_along_dim',
-    'baddbmm', 'addmv', 'cumsum', 'cumprod', 'gammaln', 'psi']
+    'baddbmm', 'addmv', 'cumsum', 'cumprod', 'gammaln', 'psi', 'trapz', 'ger']
 take_along_dim = take_along_axis
 baddbmm = addmm
 addmv = addmm
@@ -831,3 +831,5 @@ cumsum = cumulative_sum
 cumprod = cumulative_prod
 gammaln = lgamma
 psi = digamma
+trapz = trapezoid
+ger = outer

@@ -1523,9 +1523,9 @@ def combinations(x: TensorLike, r: int=2, with_replacement: bool=False) -> Tenso
     [[1, 2], [1, 3], [2, 3]]
     """
 def pad(x: TensorLike, widths: int | Sequence[int | Sequence[int]], value: float=0.0, mode: str='constant') -> Tensor:
-    """The array with something around it: `widths` has a pair (before, behind) for each axis, or is one pair, or one
-    number, for all axes; where it has one number for an axis, that is for both sides.
+    """The array with something around it: `widths` has a pair (before, behind) for each axis, or is one for all axes.
 
+    A number in the place of a pair is for both sides.
     `mode` "constant" puts the number `value` there, "edge" or "replicate" the nearest element, "reflect" the elements
     from there backwards, "symmetric" the same with the edge twice, "wrap" or "circular" those of the other end. x and
     the value meet in one dtype as in `add`, but 0, the default, takes that of x. Raises ShapeError for another number
@@ -1705,7 +1705,8 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'row_stack', 'permute_dims', 'movedim', 'ravel', 'swapdims', 'expand_dims', 'unbind', 'tensor_split', 'amax',
     'amin', 'clamp', 'mul', 'sub', 'div', 'true_divide', 'neg', 'eq', 'ne', 'lt', 'le', 'gt', 'ge', 'mm', 'bmm', 'mv',
     'absolute', 'power', 'mod', 'fix', 'arctan', 'arctan2', 'arcsin', 'arccos', 'arcsinh', 'arccosh', 'arctanh',
-    'expit', 'degrees', 'radians', 'invert', 'bitwise_not', 'left_shift', 'right_shift']
+    'expit', 'degrees', 'radians', 'invert', 'bitwise_not', 'left_shift', 'right_shift', 'around', 'rint', 'fabs',
+    'conjugate', 'sgn']
 cat = concatenate
 concat = concatenate
 row_stack = vstack
@@ -1751,3 +1752,8 @@ invert = bitwise_invert
 bitwise_not = bitwise_invert
 left_shift = bitwise_left_shift
 right_shift = bitwise_right_shift
+around = round
+rint = round
+fabs = abs
+conjugate = conj
+sgn = sign

@@ -69,51 +69,66 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
 ALIASES: Mapping[str, str] = {
     "cat": "concatenate", "concat": "concatenate", "row_stack": "vstack", "permute_dims": "permute",
     "movedim": "moveaxis", "ravel": "flatten", "take_along_dim": "take_along_axis", "swapdims": "swapaxes",
-    "expand_dims": "unsqueeze",
-    "unbind": "unstack", "tensor_split": "array_split", "repeat_interleave": "repeat", "amax": "max", "amin": "min",
-    "clamp": "clip", "mul": "multiply", "sub": "subtract", "div": "divide", "true_divide": "divide", "neg": "negative",
-    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
-    "mm": "matmul", "bmm": "matmul", "mv": "matmul", "baddbmm": "addmm", "addmv": "addmm", "cumsum": "cumulative_sum",
-    "cumprod": "cumulative_prod", "absolute": "abs", "power": "pow", "mod": "remainder", "fix": "trunc",
-    "arctan": "atan", "arctan2": "atan2", "arcsin": "asin", "arccos": "acos", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "gammaln": "lgamma", "psi": "digamma", "expit": "sigmoid", "degrees": "rad2deg",
-    "radians": "deg2rad", "invert": "bitwise_invert", "bitwise_not": "bitwise_invert",
-    "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
-    "randperm": "permutation",
+    "expand_dims": "unsqueeze", "unbind": "unstack", "tensor_split": "array_split", "repeat_interleave": "repeat",
+    "amax": "max", "amin": "min", "clamp": "clip", "mul": "multiply", "sub": "subtract", "div": "divide",
+    "true_divide": "divide", "neg": "negative", "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal",
+    "gt": "greater", "ge": "greater_equal", "mm": "matmul", "bmm": "matmul", "mv": "matmul", "baddbmm": "addmm",
+    "addmv": "addmm", "cumsum": "cumulative_sum", "cumprod": "cumulative_prod", "absolute": "abs", "power": "pow",
+    "mod": "remainder", "fix": "trunc", "arctan": "atan", "arctan2": "atan2", "arcsin": "asin", "arccos": "acos",
+    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "gammaln": "lgamma", "psi": "digamma",
+    "expit": "sigmoid", "degrees": "rad2deg", "radians": "deg2rad", "invert": "bitwise_invert",
+    "bitwise_not": "bitwise_invert", "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
+    "randperm": "permutation", "array": "tensor", "asanyarray": "asarray", "ascontiguousarray": "asarray",
+    "around": "round", "rint": "round", "fabs": "abs", "conjugate": "conj", "sgn": "sign", "trapz": "trapezoid",
+    "promote_types": "result_type", "ger": "outer",
 }
 
 # A name that a room does not have, and what to write.
 FUNCTIONS: Mapping[str, str] = {
-    "dot": "x @ y", "array": "st.tensor(data)", "as_tensor": "st.asarray(data)", "jit": "st.compile",
-    "jacrev": "st.jacobian(f)", "jacfwd": "st.jacobian(f, mode='forward')",
-    "detach": "st.stop_gradient(x)", "manual_seed_all": "st.manual_seed(seed)", "seed": "st.manual_seed(seed)",
-    "set_num_threads": "st.set_threads(n)", "get_num_threads": "st.get_threads()", "mse_loss": "st.mse(x, y)",
-    "nll_loss": "st.cross_entropy(logits, labels)", "swish": "st.silu(x)", "item": "float(x)", "numel": "x.size",
-    "get_default_dtype": "st.float32, the dtype of numbers that say none", "sgn": "st.sign(x)",
+    "as_tensor": "st.asarray(data)", "jit": "st.compile", "jacrev": "st.jacobian(f)",
+    "jacfwd": "st.jacobian(f, mode='forward')", "detach": "st.stop_gradient(x)",
+    "manual_seed_all": "st.manual_seed(seed)", "seed": "st.manual_seed(seed)", "set_num_threads": "st.set_threads(n)",
+    "get_num_threads": "st.get_threads()", "mse_loss": "st.mse(x, y)", "nll_loss": "st.cross_entropy(logits, labels)",
+    "swish": "st.silu(x)", "item": "float(x)", "numel": "x.size",
+    "get_default_dtype": "st.float32, the dtype of numbers that say none",
     "set_default_dtype": "dtype='float64' where tensors are made", "inference_mode": "st.no_grad()",
     "set_grad_enabled": "with st.no_grad(): or with st.enable_grad():", "is_grad_enabled": "st.no_grad()",
     "is_tensor": "isinstance(x, st.Tensor)", "is_floating_point": "st.isdtype(x.dtype, 'real floating')",
-    "is_complex": "st.isdtype(x.dtype, 'complex floating')", "promote_types": "st.result_type(a, b)",
+    "is_complex": "st.isdtype(x.dtype, 'complex floating')", "iscomplexobj": "st.isdtype(x.dtype, 'complex floating')",
+    "issubdtype": "st.isdtype(x.dtype, 'real floating'), or 'integral'", "ndarray": "st.Tensor",
+    "isrealobj": "not st.isdtype(x.dtype, 'complex floating')", "isscalar": "st.ndim(x) == 0", "float": "st.float32",
+    "double": "st.float64", "half": "st.float16", "long": "st.int64", "int": "st.int32", "short": "st.int16",
+    "cfloat": "st.complex64", "cdouble": "st.complex128", "single": "st.float32", "intp": "st.int64",
+    "int_": "st.int64", "float_": "st.float64", "complex_": "st.complex128", "r_": "st.concatenate([x, y])",
+    "c_": "st.column_stack([x, y])", "s_": "slice(start, stop, step)",
+    "vectorize": "f(x) itself, st.vmap(f) or st.apply_along_axis(f, axis, x)",
+    "errstate": "nothing: no number is warned of", "seterr": "nothing: no number is warned of",
+    "set_printoptions": "numpy.set_printoptions(...): tensors are printed as NumPy prints arrays",
+    "printoptions": "numpy.printoptions(...): tensors are printed as NumPy prints arrays", "array2string": "str(x)",
+    "array_str": "str(x)", "array_repr": "repr(x)", "loadtxt": "st.tensor(numpy.loadtxt(path))",
+    "genfromtxt": "st.tensor(numpy.genfromtxt(path))", "fromfile": "st.tensor(numpy.fromfile(path))",
+    "frombuffer": "st.tensor(numpy.frombuffer(data))", "fromiter": "st.tensor([*values])",
+    "fromstring": "st.tensor(numpy.fromstring(text, sep=' '))", "savetxt": "numpy.savetxt(path, x)",
+    "savez": "st.save({name: x}, path)", "savez_compressed": "st.save({name: x}, path)",
+    "tril_indices_from": "st.tril_indices(*x.shape)", "triu_indices_from": "st.triu_indices(*x.shape)",
+    "diag_indices_from": "st.diag_indices(len(x), x.ndim)", "testing": "numpy.testing: its functions take tensors",
     "broadcast_tensors": "st.broadcast_arrays(x, y)", "msort": "st.sort(x, axis=0)", "histc": "st.histogram(x, bins)",
     "special": "the function itself: st.erfinv(x), st.zeta(x, z)", "svd": "st.linalg.svd(x)", "qr": "st.linalg.qr(x)",
     "cholesky": "st.linalg.cholesky(x)", "inverse": "st.linalg.inv(x)", "pinverse": "st.linalg.pinv(x)",
     "det": "st.linalg.det(x)", "logdet": "st.linalg.slogdet(x)", "slogdet": "st.linalg.slogdet(x)",
     "matrix_power": "st.linalg.matrix_power(x, n)", "chain_matmul": "st.linalg.multi_dot([x, y])",
-    "cross": "st.linalg.cross(x, y)", "cosine_similarity": "st.nn.functional.cosine_similarity(x, y)",
-    "cdist": "st.norm(x[:, None] - y[None], axis=-1)", "polar": "st.complex(r * st.cos(angle), r * st.sin(angle))",
-    "view_as_real": "st.stack([x.real, x.imag], axis=-1)", "view_as_complex": "st.complex(x[..., 0], x[..., 1])",
-    "trapz": "st.trapezoid(y, x)",
-    "scatter_add": "st.scatter(x, i, v, axis, mode='add')",
+    "cosine_similarity": "st.nn.functional.cosine_similarity(x, y)", "cdist": "st.norm(x[:, None] - y[None], axis=-1)",
+    "polar": "st.complex(r * st.cos(angle), r * st.sin(angle))", "view_as_real": "st.stack([x.real, x.imag], axis=-1)",
+    "view_as_complex": "st.complex(x[..., 0], x[..., 1])", "scatter_add": "st.scatter(x, i, v, axis, mode='add')",
     "autograd": "st.grad(f)", "Generator": "st.default_rng(seed)", "mode": "st.unique(x, return_counts=True)",
     "cuda": "nothing: programs run on the CPU, as st.device('cpu') and st.device('cpu:1')",
 }
 METHODS: Mapping[str, str] = {
-    "dot": "x @ y", "numel": "x.size", "nelement": "x.size", "dim": "x.ndim", "ndimension": "x.ndim", "t": "x.T",
+    "numel": "x.size", "nelement": "x.size", "dim": "x.ndim", "ndimension": "x.ndim", "t": "x.T",
     "half": "x.astype('float16')", "bfloat16": "x.astype('bfloat16')", "type": "x.astype('float32')",
     "type_as": "x.astype(y.dtype)", "is_floating_point": "st.isdtype(x.dtype, 'real floating')",
-    "element_size": "x.itemsize",
-    "data_ptr": "x.numpy().ctypes.data", "stride": "x.numpy().strides", "strides": "x.numpy().strides",
-    "contiguous": "x", "is_contiguous": "True: every tensor is", "cpu": "x.to('cpu')",
+    "element_size": "x.itemsize", "data_ptr": "x.numpy().ctypes.data", "stride": "x.numpy().strides",
+    "strides": "x.numpy().strides", "contiguous": "x", "is_contiguous": "True: every tensor is", "cpu": "x.to('cpu')",
     "cuda": "x: programs run on the CPU", "is_cuda": "x.device", "pin_memory": "x", "share_memory_": "x",
     "expand_as": "x.expand(y.shape)", "view_as": "x.reshape(y.shape)", "reshape_as": "x.reshape(y.shape)",
     "repeat": "st.repeat(x, times, axis), or st.tile(x, times)", "select": "x.take(i, axis)",
@@ -133,20 +148,42 @@ METHODS: Mapping[str, str] = {
     "fill": "x.assign(st.full(x.shape, value))", "fill_": "x.assign(st.full(x.shape, value))",
     "exp_": "x.assign(x.exp())", "uniform_": "x.assign(st.rand(x.shape))", "normal_": "x.assign(st.randn(x.shape))",
     "relu_": "x.assign(x.relu())", "at": "y = x.clone(), then y[i] = new", "backward_": "x.backward()",
-    "grad_fn": "x.requires_grad", "is_leaf": "x.requires_grad",
+    "grad_fn": "x.requires_grad", "is_leaf": "x.requires_grad", "adjoint": "x.mT.conj()",
+    "angle": "st.atan2(x.imag, x.real)", "addcmul": "x + value * y * z", "addcdiv": "x + value * y / z",
+    "addbmm": "x + (y @ z).sum(0)", "aminmax": "x.min(axis), x.max(axis)", "byte": "x.astype('uint8')",
+    "char": "x.astype('int8')", "short": "x.astype('int16')", "cfloat": "x.astype('complex64')",
+    "cdouble": "x.astype('complex128')", "chalf": "x.astype('complex64')",
+    "is_complex": "st.isdtype(x.dtype, 'complex floating')", "is_nonzero": "bool(x)",
+    "is_signed": "st.isdtype(x.dtype, 'signed integer')", "is_same_size": "x.shape == y.shape",
+    "get_device": "x.device", "histc": "st.histogram(x, bins, (low, high))", "lu": "st.linalg.lu(x)",
+    "lstsq": "st.linalg.lstsq(x, b)", "matrix_exp": "st.linalg.expm(x)", "matrix_power": "st.linalg.matrix_power(x, n)",
+    "masked_scatter": "y = x.copy(), then y[mask] = values", "msort": "st.sort(x, axis=0)",
+    "narrow_copy": "x.narrow(axis, start, length).copy()", "pinverse": "st.linalg.pinv(x)",
+    "scatter_reduce": "st.scatter(x, i, v, axis, mode='max'), or 'min', 'add', 'mul'",
+    "select_scatter": "y = x.copy(), then y[i] = new", "slice_scatter": "y = x.copy(), then y[start:stop] = new",
+    "diagonal_scatter": "y = x.copy(), then y.diagonal().assign(new)", "resolve_conj": "x", "resolve_neg": "x",
+    "slogdet": "st.linalg.slogdet(x)", "split_with_sizes": "x.split(sizes)", "storage": "x.numpy()",
+    "untyped_storage": "x.numpy()", "solve": "st.linalg.solve(x, b)", "flat": "x.flatten()", "flags": "x.numpy().flags",
+    "base": "x: what is written to a part of it is written to the whole", "tobytes": "x.numpy().tobytes()",
+    "tofile": "x.numpy().tofile(path)", "dump": "st.save(x, path)", "dumps": "x.numpy().dumps()",
+    "byteswap": "x.numpy().byteswap()", "put": "st.put(x, i, v)", "resize": "st.resize(x, shape)",
+    "compress": "st.compress(condition, x, axis)", "setflags": "x: tensors may be written",
+    "polygamma": "st.polygamma(n, x)", "partition": "x.assign(st.partition(x, k))",
 }
 # Functions of the namespace that tensors have as methods too, beside those that `Tensor` says itself.
 BORROWED = """
-acos acosh add addmm allclose amax amin argsort argwhere asin asinh atan2 atanh baddbmm bincount bitwise_and bitwise_not
-bitwise_or bitwise_xor bmm broadcast_to clamp copysign cosh count_nonzero cummax cummin cumprod cumsum
-cumulative_prod cumulative_sum deg2rad diag diff digamma div divide dsplit eq erfc erfinv exp2 expand_dims flip fliplr
-flipud float_power floor_divide fmax fmin fmod frac ge gt heaviside hsplit hypot index_copy index_fill index_put inner
-isclose kron kthvalue le lerp lgamma log10 log2 log_softmax logaddexp logcumsumexp logical_and logical_not logical_or
-logical_xor logit logsumexp lt masked_select median mm moveaxis movedim mul multiply mv nan_to_num nanmean nanmedian
-nanquantile nansum ne neg negative nextafter nonzero norm outer permute_dims quantile rad2deg reciprocal remainder
-repeat_interleave roll rot90 searchsorted signbit sinc sinh softmax sub subtract swapdims take_along_axis
-take_along_dim tensor_split tensordot tile topk trace tril triu true_divide trunc unique unstack vdot vsplit
-xlogy"""
+absolute acos acosh add addmm allclose amax amin arccos arccosh arcsin arcsinh arctan arctan2 arctanh argpartition
+argsort argwhere asin asinh atan2 atanh baddbmm bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or
+bitwise_right_shift bitwise_xor bmm broadcast_to choose clamp copysign corrcoef cosh count_nonzero cov cross cummax
+cummin cumprod cumsum cumulative_prod cumulative_sum deg2rad diag diag_embed diagflat diff digamma div divide dot
+dsplit eq erfc erfinv exp2 expand_dims fix flip fliplr flipud float_power floor_divide fmax fmin fmod frac gcd ge ger
+greater greater_equal gt heaviside histogram hsplit hypot i0 index_copy index_fill index_put inner isclose kron
+kthvalue lcm le lerp less less_equal lgamma log10 log2 log_softmax logaddexp logaddexp2 logcumsumexp logical_and
+logical_not logical_or logical_xor logit logsumexp lt masked_select median mm moveaxis movedim mul multinomial
+multiply mv nan_to_num nanmean nanmedian nanquantile nansum ne neg negative nextafter nonzero norm not_equal outer
+permute_dims positive quantile rad2deg reciprocal remainder repeat_interleave roll rot90 searchsorted sgn signbit sinc
+sinh softmax sub subtract swapdims take_along_axis take_along_dim tensor_split tensordot tile topk trace tril triu
+true_divide trunc unique unstack vdot vsplit xlogy"""
 LINALG: Mapping[str, str] = {
     "tensorinv": "st.linalg.inv(x.reshape(n, n))", "tensorsolve": "st.linalg.solve(x.reshape(n, n), b.flatten())",
     "matrix_exp": "st.linalg.expm(x)", "cholesky_solve": "st.linalg.cho_solve(factor, b)", "inner": "x @ y",

@@ -937,6 +937,8 @@ class Tensor(Family):
         """This tensor as int64, as of `astype`."""
     def bool(self) -> Tensor:
         """This tensor as bools: whether each element is other than 0."""
+    def absolute(self) -> Tensor:
+        """The absolute value of x, in its dtype; the least integer of a dtype stays as it is, since nothing else fits."""
     def acos(self) -> Tensor:
         """The angle in [0, pi], in radians, whose cosine is x; NaN outside of [-1, 1]. Integers become float32."""
     def acosh(self) -> Tensor:
@@ -962,6 +964,22 @@ class Tensor(Family):
     @overload
     def amin(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, *,
             return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+    def arccos(self) -> Tensor:
+        """The angle in [0, pi], in radians, whose cosine is x; NaN outside of [-1, 1]. Integers become float32."""
+    def arccosh(self) -> Tensor:
+        """The number of 0 or more whose hyperbolic cosine is x; NaN below 1. Integers become float32."""
+    def arcsin(self) -> Tensor:
+        """The angle in [-pi/2, pi/2], in radians, whose sine is x; NaN outside of [-1, 1]. Integers become float32."""
+    def arcsinh(self) -> Tensor:
+        """The number whose hyperbolic sine is x, log(x + sqrt(x * x + 1)), without cancellation. Integers become float32."""
+    def arctan(self) -> Tensor:
+        """The angle in [-pi/2, pi/2], in radians, whose tangent is x. Integers become float32."""
+    def arctan2(self, z: TensorLike) -> Tensor:
+        """The angle in [-pi, pi], in radians, of the point (z, x): atan(x / z), in the quadrant that both signs say."""
+    def arctanh(self) -> Tensor:
+        """The number whose hyperbolic tangent is x: an infinity at 1 and -1, NaN beyond. Integers become float32."""
+    def argpartition(self, kth: builtins.int | Sequence[builtins.int], axis: builtins.int=-1) -> Tensor:
+        """The positions of the elements of `partition` with the same `kth`: those of `argsort`."""
     def argsort(self, axis: builtins.int=-1, descending: builtins.bool=False, stable: builtins.bool=True) -> Tensor:
         """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`."""
     def argwhere(self, size: builtins.int | None=None, fill: builtins.int=0) -> Tensor:
@@ -981,25 +999,38 @@ class Tensor(Family):
         """How often each of 0, 1, ... is among the integers x (n,), as int64; or the sums of their `weights` (n,)."""
     def bitwise_and(self, z: TensorLike) -> Tensor:
         """The bits that both x and z have, of one bool or integer dtype: x & z. Shapes and dtypes meet as in `add`."""
+    def bitwise_left_shift(self, z: TensorLike) -> Tensor:
+        """The integer x * 2**z, whose bits move to the left by z places; those that leave the dtype are lost: x << z."""
     def bitwise_not(self) -> Tensor:
         """Every bit of a bool or an integer turned over: ~x. Raises DTypeError for floats."""
     def bitwise_or(self, z: TensorLike) -> Tensor:
         """The bits that x or z has, of one bool or integer dtype: x | z. Shapes and dtypes meet as in `add`."""
+    def bitwise_right_shift(self, z: TensorLike) -> Tensor:
+        """The integer x / 2**z rounded down, whose bits move to the right by z places: x >> z."""
     def bitwise_xor(self, z: TensorLike) -> Tensor:
         """The bits that one of x and z has and the other has not: x ^ z. Shapes and dtypes meet as in `add`."""
     def bmm(self, w: TensorLike) -> Tensor:
         """The matrix product of x and `w`: (..., n, k) @ (..., k, m) -> (..., n, m), over leading axes that broadcast."""
     def broadcast_to(self, shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The array repeated to a `shape` by NumPy's rule: along axes of length 1, and along new ones in front."""
+    def choose(self, choices: Sequence[TensorLike], mode: str='raise') -> Tensor:
+        """For each element the one of `choices`, arrays that broadcast to i, that has its number."""
     def clamp(self, min: TensorLike | None=None, max: TensorLike | None=None) -> Tensor:
         """The elements of x held between `min` and `max`, numbers or arrays; None, the default, bounds nothing."""
     def copysign(self, z: TensorLike) -> Tensor:
         """The magnitude of x with the sign of z, which a zero and a NaN have too. Integers become float32."""
+    def corrcoef(self, rowvar: builtins.bool=True) -> Tensor:
+        """The correlation coefficients of variables, of which each row of x holds the observations: from -1 to 1."""
     def cosh(self) -> Tensor:
         """The hyperbolic cosine of x, (exp(x) + exp(-x)) / 2. Integers become float32."""
     def count_nonzero(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims:
             builtins.bool=False) -> Tensor:
         """How many elements over one axis, several, or all of them are not 0, as int64; NaN is not 0."""
+    def cov(self, rowvar: builtins.bool=True, correction: builtins.int=1, fweights: TensorLike | None=None, aweights:
+            TensorLike | None=None) -> Tensor:
+        """The covariances of variables, of which each row of x holds the observations (each column, not `rowvar`)."""
+    def cross(self, z: TensorLike, axis: builtins.int=-1) -> Tensor:
+        """The cross product of vectors of three entries along an axis; the other axes broadcast."""
     @overload
     def cummax(self, axis: builtins.int | None=None, return_indices: Literal[False]=False) -> Tensor:
         """The largest of all elements up to each one along an axis: y[k] = max(x[0], ..., x[k]), in the type of x."""
@@ -1026,6 +1057,10 @@ class Tensor(Family):
         """Angles in radians of angles x in degrees, x * (pi / 180). Integers become float32."""
     def diag(self, k: builtins.int=0) -> Tensor:
         """Of a vector the matrix that has it on diagonal `k`, of a matrix its diagonal k (0 the main one, 1 above it)."""
+    def diag_embed(self, offset: builtins.int=0, axis1: builtins.int=-2, axis2: builtins.int=-1) -> Tensor:
+        """Matrices with the last axis of x on the diagonal `offset`, and zeros elsewhere."""
+    def diagflat(self, k: builtins.int=0) -> Tensor:
+        """A matrix with the elements of x, taken flat, on diagonal `k`, and zeros elsewhere."""
     def diff(self, n: builtins.int=1, axis: builtins.int=-1, prepend: TensorLike | None=None, append: TensorLike |
             None=None) -> Tensor:
         """The differences of neighbours along an axis, x[k + 1] - x[k], taken `n` times over."""
@@ -1035,6 +1070,8 @@ class Tensor(Family):
         """The quotient x / z, elementwise, a float: integers and bools become float32. Shapes meet as in `add`."""
     def divide(self, z: TensorLike, rounding_mode: str | None=None) -> Tensor:
         """The quotient x / z, elementwise, a float: integers and bools become float32. Shapes meet as in `add`."""
+    def dot(self, z: TensorLike) -> Tensor:
+        """The products of rows of x (..., k) with columns of z (..., k, m), all with all: NumPy's `dot`."""
     def dsplit(self, sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """The array in equal `sections` along its third axis, or cut before the places it lists."""
     def eq(self, z: TensorLike) -> Tensor:
@@ -1047,6 +1084,8 @@ class Tensor(Family):
         """The power 2 ** x, exact for whole x. Integers and bools become float32."""
     def expand_dims(self, axis: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The array with axes of length 1 put in, at the positions that axis gives them in the result: one, or several."""
+    def fix(self) -> Tensor:
+        """The whole number that is x without its fraction, towards 0, in the dtype of x. The derivative is 0."""
     def flip(self, axis: builtins.int | Sequence[builtins.int] | None=None) -> Tensor:
         """The array with the order along one axis, several, or all of them reversed; a number as it is."""
     def fliplr(self) -> Tensor:
@@ -1065,16 +1104,29 @@ class Tensor(Family):
         """The remainder x - z * trunc(x / z), as C's fmod: it has the sign of x. Shapes and dtypes meet as in `add`."""
     def frac(self) -> Tensor:
         """The fraction x - trunc(x), of the sign of x; 0 of integers. The derivative is 1."""
+    def gcd(self, z: TensorLike) -> Tensor:
+        """The greatest common divisors of integers, 0 or more; of 0 and 0 it is 0. Shapes and dtypes meet as in `add`."""
     def ge(self, z: TensorLike) -> Tensor:
+        """Whether x >= z, elementwise, as bools; false where either is NaN. Operands meet as in `less`."""
+    def ger(self, z: TensorLike) -> Tensor:
+        """Every element of x times every one of z, both taken flat: a matrix (x.size, z.size)."""
+    def greater(self, z: TensorLike) -> Tensor:
+        """Whether x > z, elementwise, as bools; false where either is NaN. Operands meet as in `less`."""
+    def greater_equal(self, z: TensorLike) -> Tensor:
         """Whether x >= z, elementwise, as bools; false where either is NaN. Operands meet as in `less`."""
     def gt(self, z: TensorLike) -> Tensor:
         """Whether x > z, elementwise, as bools; false where either is NaN. Operands meet as in `less`."""
     def heaviside(self, z: TensorLike) -> Tensor:
         """The step function of x: 0 below 0, 1 above it, z at 0, NaN of NaN. Shapes and dtypes meet as in `add`."""
+    def histogram(self, bins: TensorLike=10, range: TensorLike | None=None, weights: TensorLike | None=None, density:
+            builtins.bool=False) -> tuple[Tensor, Tensor]:
+        """How many elements of x fall into each of `bins`, and the edges of the bins (NumPy's histogram)."""
     def hsplit(self, sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """The array in equal `sections` along its second axis (a vector along its own), or cut before the places it lists."""
     def hypot(self, z: TensorLike) -> Tensor:
         """The length sqrt(x * x + z * z), without an over- or underflow of the squares. Integers become float32."""
+    def i0(self) -> Tensor:
+        """The modified Bessel function of the first kind and order 0. Integers become float32."""
     def index_copy(self, axis: builtins.int, i: TensorLike, source: TensorLike) -> Tensor:
         """The array with its elements `i` of an axis replaced by the parts of `source`; the last of those that name one."""
     def index_fill(self, axis: builtins.int, i: TensorLike, value: builtins.float) -> Tensor:
@@ -1090,10 +1142,16 @@ class Tensor(Family):
         """The Kronecker product: each entry of x times all of z, sizes multiplied; axes count from the last."""
     def kthvalue(self, k: builtins.int, axis: builtins.int=-1, keepdims: builtins.bool=False) -> tuple[Tensor, Tensor]:
         """The element along an axis that is the `k`-th in ascending order, from 1 on, and its position, as int64."""
+    def lcm(self, z: TensorLike) -> Tensor:
+        """The least common multiples of integers, 0 or more; of 0 and anything it is 0. Shapes and dtypes meet as in `add`."""
     def le(self, z: TensorLike) -> Tensor:
         """Whether x <= z, elementwise, as bools; false where either is NaN. Operands meet as in `less`."""
     def lerp(self, z: TensorLike, weight: TensorLike) -> Tensor:
         """The number x + `weight` * (z - x) on the way from x to z, exact at both ends. Shapes and dtypes meet as in `add`."""
+    def less(self, z: TensorLike) -> Tensor:
+        """Whether x < z, elementwise, as bools; false where either is NaN. Shapes meet as in `add`."""
+    def less_equal(self, z: TensorLike) -> Tensor:
+        """Whether x <= z, elementwise, as bools; false where either is NaN. Operands meet as in `less`."""
     def lgamma(self) -> Tensor:
         """The logarithm of the absolute value of the gamma function: inf at 0, -1, -2, ... Integers become float32."""
     def log10(self) -> Tensor:
@@ -1104,6 +1162,8 @@ class Tensor(Family):
         """The logarithm of `softmax(x)` along an axis, without rounding small probabilities to 0."""
     def logaddexp(self, z: TensorLike) -> Tensor:
         """The number log(exp(x) + exp(z)), where no x or z overflows. Integers become float32."""
+    def logaddexp2(self, z: TensorLike) -> Tensor:
+        """The number log2(2 ** x + 2 ** z), where no x or z overflows. Integers become float32."""
     def logcumsumexp(self, axis: builtins.int | None=None) -> Tensor:
         """The numbers log(exp(x[0]) + ... + exp(x[k])) along an axis, in the type of x; no x overflows."""
     def logical_and(self, z: TensorLike) -> Tensor:
@@ -1140,6 +1200,8 @@ class Tensor(Family):
         """The array with the axis `source` moved to the place `target`, or several to several; others keep their order."""
     def mul(self, z: TensorLike) -> Tensor:
         """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and."""
+    def multinomial(self, num_samples: builtins.int, replacement: builtins.bool=False) -> Tensor:
+        """Random places in rows p (..., n) of weights, so many as `num_samples` in each row, as int64."""
     def multiply(self, z: TensorLike) -> Tensor:
         """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and."""
     def mv(self, w: TensorLike) -> Tensor:
@@ -1176,11 +1238,15 @@ class Tensor(Family):
     def norm(self, p: builtins.float | str='fro', axis: builtins.int | Sequence[builtins.int] | None=None, keepdims:
             builtins.bool=False, dtype: DTypeLike | None=None) -> Tensor:
         """The `linalg.vector_norm` of order `p` over one axis, several, or all of them (PyTorch's norm)."""
+    def not_equal(self, z: TensorLike) -> Tensor:
+        """Whether x != z, elementwise, as bools; NaN differs from everything, itself included. Operands meet as in `less`."""
     def outer(self, z: TensorLike) -> Tensor:
         """Every element of x times every one of z, both taken flat: a matrix (x.size, z.size)."""
     def permute_dims(self, axes: builtins.int | Sequence[builtins.int]=(), *more: builtins.int |
             Sequence[builtins.int]) -> Tensor:
         """The array with its axes in the order of `axes`, one sequence or this number and `more`; reversed without them."""
+    def positive(self) -> Tensor:
+        """The elements of x themselves: +x. Raises DTypeError for bools."""
     def quantile(self, q: TensorLike, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims:
             builtins.bool=False, method: str='linear') -> Tensor:
         """The quantiles `q` (0 to 1: a number, or an array of them) over one axis, several, or all of them."""
@@ -1201,6 +1267,8 @@ class Tensor(Family):
     def searchsorted(self, z: TensorLike, side: str='left', sorter: TensorLike | None=None, right: builtins.bool=False,
             out_int32: builtins.bool=False) -> Tensor:
         """Where the elements of `z` would go into sorted x so that it stays sorted: positions from 0 to n, as int64."""
+    def sgn(self) -> Tensor:
+        """The sign of x in its own dtype: -1, 0 or 1; a NaN stays. The derivative is 0."""
     def signbit(self) -> Tensor:
         """Whether the sign bit of x is set, as bools: true for -0.0 too, and for a NaN that has one."""
     def sinc(self) -> Tensor:

@@ -106,6 +106,25 @@ def cross(x: Value, z: Value, *, axis: int = -1) -> Value:
     return turned(x, 1) * turned(z, 2) - turned(x, 2) * turned(z, 1)
 
 
+def dot(x: Value, z: Value) -> Value:
+    """The products of rows of x (..., k) with columns of z (..., k, m), all with all: NumPy's `dot`.
+
+    Of vectors and matrices what `matmul` gives; of more axes (..., k) with (more, k, m) it is (..., more, m); a z of
+    one axis is one column; of a number with anything it is `multiply`. Dtypes meet as in `multiply`. Raises ShapeError
+    where k differs.
+
+    >>> st.dot(st.tensor([1, 2]), st.tensor([3, 4])).tolist(), st.dot(st.ones(2, 3), st.ones(4, 3, 5)).shape
+    (11, (2, 4, 5))
+    """
+    if x.ndim == 0 or z.ndim == 0:
+        return x * z
+    if builtins.max(x.ndim, z.ndim) <= 2 or z.ndim == 1:
+        return matmul(x, z)
+    if not same(x.shape[-1], z.shape[-2]):
+        raise ShapeError(f"dot needs as many columns of x as rows of z, got {show(x.shape)} and {show(z.shape)}")
+    return tensordot(x, z, axes=((x.ndim - 1,), (z.ndim - 2,)))
+
+
 def addmm(x: Value, y: Value, z: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """The sum `beta` * x + `alpha` * (y @ z), of matrices or stacks of them, or of vectors as of `matmul`.
 

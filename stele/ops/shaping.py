@@ -264,9 +264,9 @@ EDGE = ("edge", "replicate")
 
 
 def pad(x: Value, *, widths: Sequence[tuple[Dim, Dim]], value: float = 0.0, mode: str = "constant") -> Value:
-    """The array with something around it: `widths` has a pair (before, behind) for each axis, or is one pair, or one
-    number, for all axes; where it has one number for an axis, that is for both sides.
+    """The array with something around it: `widths` has a pair (before, behind) for each axis, or is one for all axes.
 
+    A number in the place of a pair is for both sides.
     `mode` "constant" puts the number `value` there, "edge" or "replicate" the nearest element, "reflect" the elements
     from there backwards, "symmetric" the same with the edge twice, "wrap" or "circular" those of the other end. x and
     the value meet in one dtype as in `add`, but 0, the default, takes that of x. Raises ShapeError for another number

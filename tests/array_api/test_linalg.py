@@ -12,6 +12,7 @@ from hypothesis import strategies as some
 import stele as st
 from stele import linalg
 from stele.errors import DTypeError, GraphError, OptionError, ShapeError
+from tests.styles import styles
 
 Array = np.ndarray[Any, Any]
 EXTENSION = """cholesky cross det diagonal eig eigvals eigh eigvalsh inv matmul matrix_norm matrix_power matrix_rank
@@ -549,3 +550,21 @@ def test_complex_matrices_come_apart(dtype: str) -> None:
     for made, law in ((x @ v, v * w[None]), (U * S @ Vh, x), (y @ y.mT.conj(), h), (linalg.inv(x) @ x, np.eye(4)),
                       (linalg.qr(x).Q @ linalg.qr(x).R, x)):
         np.testing.assert_allclose(made.numpy(), np.asarray(law), rtol=eps, atol=eps * 10)
+
+
+@pytest.mark.parametrize("shapes", [((), (2, 3)), ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)),
+                                    ((2, 3, 4), (4,)), ((4,), (2, 4, 3)), ((2, 3, 4), (5, 4, 2)), ((2, 0), (0, 3)),
+                                    ((2, 1, 0), (3, 0, 2))], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex64", "bool"])
+def test_dot_is_numpys(shapes: Any, dtype: str) -> None:
+    x, z = ((np.random.default_rng(k).standard_normal(s) * 3).astype(dtype) for k, s in enumerate(shapes))
+    for style, (y,) in styles(st.dot, x, z):
+        np.testing.assert_allclose(y, np.dot(x, z), rtol=1e-5, atol=1e-5, err_msg=style)
+        assert y.dtype == np.dot(x, z).dtype
+
+
+def test_dot_refuses_what_does_not_fit_and_has_gradients() -> None:
+    with pytest.raises(ShapeError, match="as many columns of x as rows of z"):
+        st.dot(st.ones(2, 3, 1), st.ones(4, 3, 5))
+    g = st.grad(lambda x: st.dot(x, st.ones(4, 3, 5)).sum())(st.ones(2, 3))
+    assert np.array_equal(g.numpy(), np.full((2, 3), 20))

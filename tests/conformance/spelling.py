@@ -104,7 +104,7 @@ SPELLED: dict[str, Call] = {
     # other words
     "clamp_min": lambda x, low: st.clip(x, min=low), "clamp_max": lambda x, high: st.clip(x, max=high),
     "where": lambda x, m, z: st.where(m, x, z), "einsum": lambda xs, equation: st.einsum(equation, *xs),
-    "dot": st.matmul, "vdot": st.vecdot, "cross": st.linalg.cross, "trace": st.linalg.trace,
+    "vdot": st.vecdot, "cross": st.linalg.cross, "trace": st.linalg.trace,
     "polygamma": lambda x, n: st.polygamma(n, x), "repeat": st.tile,
     "select": lambda x, dim, k: st.take(x, k, axis=dim),
     "squeeze": lambda x, dim=None: st.squeeze(x, dim, strict=False),
