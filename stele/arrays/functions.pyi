@@ -1525,11 +1525,11 @@ def combinations(x: TensorLike, r: int=2, with_replacement: bool=False) -> Tenso
 def pad(x: TensorLike, widths: int | Sequence[int | Sequence[int]], value: float=0.0, mode: str='constant') -> Tensor:
     """The array with something around it: `widths` has a pair (before, behind) for each axis, or is one for all axes.
 
-    A number in the place of a pair is for both sides.
-    `mode` "constant" puts the number `value` there, "edge" or "replicate" the nearest element, "reflect" the elements
-    from there backwards, "symmetric" the same with the edge twice, "wrap" or "circular" those of the other end. x and
-    the value meet in one dtype as in `add`, but 0, the default, takes that of x. Raises ShapeError for another number
-    of pairs, for negative widths and for an axis of nothing to repeat, OptionError for another mode.
+    A number in the place of a pair is for both sides. `mode` "constant" puts the number `value` there, "edge" or
+    "replicate" the nearest element, "reflect" the elements from there backwards, "symmetric" the same with the edge
+    twice, "wrap" or "circular" those of the other end. x and the value meet in one dtype as in `add`, but 0, the
+    default, takes that of x. Raises ShapeError for another number of pairs, for negative widths and for an axis of
+    nothing to repeat, OptionError for another mode.
 
     >>> st.pad(st.tensor([[1, 2]]), [(0, 1), (2, 0)], value=9).tolist()
     [[9, 9, 1, 2], [9, 9, 9, 9]]
