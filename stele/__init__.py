@@ -8,7 +8,7 @@ from stele.arrays.creation import *  # noqa: F403
 from stele.arrays.functions import *  # noqa: F403
 from stele.arrays.namespace import *  # noqa: F403
 from stele.arrays.namespace import namespace_info as __array_namespace_info__  # noqa: F401
-from stele.arrays.spellings import ALIASES, FUNCTIONS, unknown
+from stele.arrays.spellings import ALIASES, FUNCTIONS, METHODS, unknown
 from stele.arrays.tensor import Tensor, tensor
 from stele.backend.devices import find as device
 from stele.eager.handle import eager, enable_grad, no_grad
@@ -65,6 +65,7 @@ __array_api_version__ = "2025.12"
 
 # Loaded when they are first named: rooms of the public interface, and functions by their module.
 ROOMS = ("data", "debug", "fft", "io", "linalg", "metrics", "nn", "optim", "random", "train")
+ELSEWHERE = "metrics", "data", "optim", "nn", "nn.functional", "fft", "linalg"   # where a name may be; the last counts
 FAMILIES = {
     "arrays.families": """
 addmm argsort avg_pool2d bucketize conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
@@ -134,7 +135,9 @@ if not TYPE_CHECKING:   # or every name would be one to a type checker
             return globals().setdefault(name, getattr(sys.modules[__name__], ALIASES[name]))
         if name.startswith("__"):
             raise AttributeError(name)
-        raise unknown("stele", name, __all__, {**FRAMEWORKS, **FUNCTIONS})
+        rooms = [room for room in ELSEWHERE if name in importlib.import_module(f"stele.{room}").__all__]
+        there = {name: f"st.{rooms[-1]}.{name}"} if rooms else {}
+        raise unknown("stele", name, __all__, {**METHODS, **there, **FRAMEWORKS, **FUNCTIONS})
 
 
 def __dir__() -> list[str]:

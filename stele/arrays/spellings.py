@@ -85,8 +85,14 @@ ALIASES: Mapping[str, str] = {
 
 # A name that a room does not have, and what to write.
 FUNCTIONS: Mapping[str, str] = {
-    "as_tensor": "st.asarray(data)", "jit": "st.compile", "jacrev": "st.jacobian(f)",
-    "jacfwd": "st.jacobian(f, mode='forward')", "detach": "st.stop_gradient(x)",
+    "clone": "x.clone()", "range": "st.arange(start, stop, step)", "scalar_tensor": "st.tensor(x)",
+    "use_deterministic_algorithms": "nothing: results are the same bits, on any number of threads",
+    "set_default_device": "with st.device('cpu:1'):", "from_file": "st.tensor(numpy.fromfile(path))",
+    "get_rng_state": "st.default_generator.state_dict()",
+    "set_rng_state": "st.default_generator.load_state_dict(state)", "polydiv": "numpy.polydiv(x, y)",
+    "packbits": "numpy.packbits(x)", "unpackbits": "numpy.unpackbits(x)", "real_if_close": "x.real",
+    "spacing": "st.nextafter(x, st.inf) - x", "as_tensor": "st.asarray(data)", "jit": "st.compile",
+    "jacrev": "st.jacobian(f)", "jacfwd": "st.jacobian(f, mode='forward')", "detach": "st.stop_gradient(x)",
     "manual_seed_all": "st.manual_seed(seed)", "seed": "st.manual_seed(seed)", "set_num_threads": "st.set_threads(n)",
     "get_num_threads": "st.get_threads()", "mse_loss": "st.mse(x, y)", "nll_loss": "st.cross_entropy(logits, labels)",
     "swish": "st.silu(x)", "item": "float(x)", "numel": "x.size",
