@@ -8,7 +8,7 @@ from stele.arrays.creation import *  # noqa: F403
 from stele.arrays.functions import *  # noqa: F403
 from stele.arrays.namespace import *  # noqa: F403
 from stele.arrays.namespace import namespace_info as __array_namespace_info__  # noqa: F401
-from stele.arrays.spellings import ALIASES, FUNCTIONS, METHODS, unknown
+from stele.arrays.spellings import ALIASES, FUNCTIONS, METHODS, is_none, unknown
 from stele.arrays.tensor import Tensor, tensor
 from stele.backend.devices import find as device
 from stele.eager.handle import eager, enable_grad, no_grad
@@ -135,7 +135,8 @@ if not TYPE_CHECKING:   # or every name would be one to a type checker
             return globals().setdefault(name, getattr(sys.modules[__name__], ALIASES[name]))
         if name.startswith("__"):
             raise AttributeError(name)
-        rooms = [room for room in ELSEWHERE if name in importlib.import_module(f"stele.{room}").__all__]
+        rooms = [room for room in ELSEWHERE if is_none("stele", name)   # no module that is about to be imported
+                 and name in importlib.import_module(f"stele.{room}").__all__]
         there = {name: f"st.{rooms[-1]}.{name}"} if rooms else {}
         raise unknown("stele", name, __all__, {**METHODS, **there, **FRAMEWORKS, **FUNCTIONS})
 

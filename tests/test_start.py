@@ -100,3 +100,9 @@ def test_records_are_called_as_functions_are() -> None:
             Point(*args, **named)
     with pytest.raises(FrozenInstanceError):
         del Point(1).x  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["nn", "optim", "data", "train", "metrics", "io", "linalg", "fft", "saving", "files",
+                                  "interop.onnx", "commands", "debug", "staged"])
+def test_every_room_may_come_first(name: str) -> None:
+    subprocess.run([sys.executable, "-c", f"import stele.{name}"], cwd=ROOT, check=True)
