@@ -138,7 +138,8 @@ if not TYPE_CHECKING:   # or every name would be one to a type checker
         rooms = [room for room in ELSEWHERE if is_none("stele", name)   # no module that is about to be imported
                  and name in importlib.import_module(f"stele.{room}").__all__]
         there = {name: f"st.{rooms[-1]}.{name}"} if rooms else {}
-        raise unknown("stele", name, __all__, {**METHODS, **there, **FRAMEWORKS, **FUNCTIONS})
+        method = {name: f"x.{name}(...)"} if hasattr(Tensor, name) else {}
+        raise unknown("stele", name, __all__, {**method, **METHODS, **there, **FRAMEWORKS, **FUNCTIONS})
 
 
 def __dir__() -> list[str]:

@@ -11,8 +11,8 @@ import pytest
 
 import stele as st
 from stele import data, metrics, nn, optim, train
-from stele.arrays import spellings
-from stele.errors import ArgumentError, OptionError, UnknownName
+from stele.arrays import familiar, spellings
+from stele.errors import ArgumentError, DTypeError, GraphError, OptionError, ShapeError, UnknownName
 from stele.interop import arguments, names
 
 X = st.tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3))
@@ -66,9 +66,9 @@ def test_an_argument_that_nobody_knows_or_that_is_given_twice_is_refused() -> No
 @pytest.mark.parametrize("room, name, message", [
     (st, "jit", "stele has no 'jit'. Write st.compile"),
     (st, "selu", r"Write st\.nn\.functional\.selu\."), (st, "Linear", r"Write st\.nn\.Linear\."),
-    (st, "eig", r"st\.linalg\.eig"), (st, "addcmul", r"Write x \+ value \* y \* z\."),
+    (st, "eig", r"st\.linalg\.eig"), (st, "addcmul", r"Write x\.addcmul\(\.\.\.\)\."),
     (st, "softmx", "stele has no 'softmx'. Did you mean 'softmax'?"), (st, "Relu", "Did you mean 'relu'?"),
-    (X, "numel", "a tensor has no 'numel'. Write x.size"),
+    (X, "stride", "a tensor has no 'stride'. Write x.numpy\\(\\).strides"),
     (nn, "Conv2DTranspose", r"stele.nn has no 'Conv2DTranspose'. Write nn.ConvTranspose2d"),
     (nn, "Linar", "Did you mean 'Linear'?"), (optim, "StepDecay", "Write optim.StepLR"),
     (data, "DataLoader", r"Write data.Loader\(dataset, batch_size\)")])
@@ -222,3 +222,85 @@ def test_errors_inside_of_properties_of_modules_are_their_own() -> None:
         _ = Odd().scale
     with pytest.raises(UnknownName, match=r"a module has no 'fit'. Write train.fit"):
         _ = Odd().fit
+
+
+N = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+FAMILIAR: dict[str, tuple[Any, Any]] = {       # of a tensor, and what NumPy says
+    "numel": (lambda x: x.numel() + x.nelement(), 12), "dim": (lambda x: x.dim() + x.ndimension(), 4),
+    "t": (lambda x: x.t(), N.T), "cpu": (lambda x: x.cpu(), N), "contiguous": (lambda x: x.contiguous(), N),
+    "is_contiguous": (lambda x: x.is_contiguous(), True), "element_size": (lambda x: x.element_size(), 4),
+    "half": (lambda x: x.half(), N.astype("f2")), "short": (lambda x: x.short(), N.astype("i2")),
+    "bfloat16": (lambda x: x.bfloat16().float(), N), "type": (lambda x: x.type(st.long), N.astype("i8")),
+    "type_as": (lambda x: x.type_as(st.zeros(1, dtype=st.double)), N.astype("f8")),
+    "expand_as": (lambda x: x[:1].expand_as(x), np.broadcast_to(N[:1], (2, 3))),
+    "reshape_as": (lambda x: x.reshape_as(st.ones(3, 2)), N.reshape(3, 2)),
+    "view_as": (lambda x: x.view_as(st.ones(6)), N.ravel()), "is_complex": (lambda x: x.is_complex(), False),
+    "is_floating_point": (lambda x: x.is_floating_point(), True), "select": (lambda x: x.select(1, 2), N[:, 2]),
+    "addcmul": (lambda x: x.addcmul(x, x, value=0.5), N + 0.5 * N * N),
+    "addcdiv": (lambda x: x.addcdiv(x, x + 1, value=2), N + 2 * N / (N + 1)),
+    "scatter": (lambda x: x.scatter(1, st.tensor([[2], [0]]), 9.0), [[0, 1, 9], [9, 4, 5]]),
+    "scatter_add": (lambda x: x.scatter_add(1, st.tensor([[2], [0]]), st.ones(2, 1)), [[0, 1, 3], [4, 4, 5]]),
+    "index_add": (lambda x: x.index_add(0, st.tensor([1, 1]), st.ones(2, 3), alpha=2), [[0, 1, 2], [7, 8, 9]]),
+    "new_tensor": (lambda x: x.new_tensor([1, 2]), np.array([1, 2], "f4")),
+    "new_full": (lambda x: x.new_full((2,), 7), np.array([7, 7], "f4")),
+    "new_zeros": (lambda x: x.new_zeros(2, dtype=st.int), np.zeros(2, "i4")),
+    "new_ones": (lambda x: x.new_ones(2, 1), np.ones((2, 1), "f4")),
+    "new_empty": (lambda x: x.new_empty((3,)), np.zeros(3, "f4")),
+}
+
+
+@pytest.mark.parametrize("name", FAMILIAR)
+def test_methods_of_pytorch_do_what_they_say(name: str) -> None:
+    f, law = FAMILIAR[name]
+    for y in (f(X), st.compile(lambda x: st.asarray(f(x)))(X)):
+        assert np.array_equal(np.asarray(y), law)
+        assert not isinstance(law, np.ndarray) or y.dtype == law.dtype.name
+
+
+WRITTEN = {"addcdiv": (N + 1, N + 2), "addcmul": (N, N), "addmm": (N[:, :2], N[:2]), "baddbmm": (N[:, :2], N[:2]),
+           "index_add": (0, [1], N[:1]), "index_copy": (0, [1], N[:1]), "index_fill": (1, [0], 3.0),
+           "index_put": (([0], [1]), 5.0), "lerp": (N, 0.5), "masked_fill": (N > 2, 0.0), "clamp": (1, 3),
+           "clip": (1, 3), "scatter": (1, [[0], [1]], 5.0), "scatter_add": (1, [[0], [1]], N[:, :1])}
+PAIRED = """add arctan2 atan2 copysign div divide float_power floor_divide fmod heaviside hypot mul multiply nextafter
+pow remainder sub subtract true_divide xlogy bitwise_and bitwise_or bitwise_xor gcd lcm logical_and logical_or
+logical_xor"""
+WHOLE = ["bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm"]
+
+
+@pytest.mark.parametrize("name", familiar.WRITING.split())
+def test_methods_that_write_write_what_those_that_do_not_give(name: str) -> None:
+    args = WRITTEN.get(name, (N.reshape(2, 3) + 1,) if name in PAIRED.split() else (0,) if "cum" in name else ())
+    args = [st.tensor(a) if isinstance(a, np.ndarray | list) else a for a in args]
+    args = [tuple(map(st.tensor, a)) if isinstance(a, tuple) else a for a in args]
+    base = st.tensor(N / 8)
+    if name in WHOLE:
+        base, args = st.tensor(N, dtype="int32"), [a.int() for a in args]
+    want = getattr(base, name)(*args).astype(base.dtype).numpy()
+
+    def f(x: st.Tensor) -> st.Tensor:
+        y = x.copy()
+        part = y.reshape(-1)
+        assert getattr(y, f"{name}_")(*args) is y
+        return st.stack([y.flatten(), part])
+
+    for y in (f(base), st.compile(f)(base)):
+        assert y.dtype == base.dtype
+        assert np.array_equal(y.numpy(), np.stack([want.ravel()] * 2), equal_nan=True)
+
+
+def test_methods_that_write_numbers() -> None:
+    x = st.zeros(200, 50)
+    row = x[3]
+    assert x.uniform_(2, 3) is x and 2 <= float(x.min()) < 2.01 and 2.99 < float(x.max()) <= 3 and float(row.min()) >= 2
+    assert abs(float(x.normal_(5, 0.1).mean()) - 5) < 0.01 and x.fill_(7).max() == 7
+    w = st.ones(3, requires_grad=True)
+    with pytest.raises(GraphError, match="no_grad"):
+        w.add_(1)
+    with st.no_grad():
+        assert w.add_(st.ones(3), alpha=-0.5).tolist() == [0.5] * 3 and w.requires_grad
+    with pytest.raises(DTypeError, match="keeps the dtype"):
+        st.arange(3).div_(2)
+    with pytest.raises(ShapeError, match="keeps the shape"):
+        st.ones(3).add_(st.ones(2, 3))
+    with pytest.raises(ShapeError, match="at most two axes"):
+        st.ones(2, 2, 2).t()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import stele
+from stele.arrays.familiar import WRITING
 from stele.arrays.spellings import ALIASES, BORROWED
 from stele.arrays.spoken import is_lifted
 
@@ -116,6 +117,13 @@ def borrowed() -> Iterator[str]:
         made.args.args[0] = ast.arg("self")
         made.body = [ast.Expr(ast.Constant((inspect.getdoc(f) or "").partition("\n")[0])), *made.body]
         yield from both(made, "    ") if made.args.args[-1].arg == PAIRS else [written(made, "    ")]
+    for name in WRITING.split():
+        f = getattr(stele.Tensor, name)
+        made = Unquoted().visit(ast.parse(f"def {name}_{inspect.signature(f)}: ...").body[0])
+        assert isinstance(made, ast.FunctionDef)
+        made.args.args[0], made.returns = ast.arg("self"), ast.Name("Tensor")
+        made.body = [ast.Expr(ast.Constant(getattr(stele.Tensor, f"{name}_").__doc__)), *made.body]
+        yield written(made, "    ")
 
 
 def both(node: ast.FunctionDef, indent: str) -> Iterator[str]:

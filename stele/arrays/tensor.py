@@ -14,12 +14,13 @@ import numpy as np
 
 from stele.arrays import shapes, spoken
 from stele.arrays.calling import Arguments
+from stele.arrays.familiar import WRITING, Familiar, writing
 from stele.arrays.given import array_of, whole
 from stele.arrays.keys import is_simple, resolved, whole_numbers
 from stele.arrays.looking import is_traced
 from stele.arrays.opensize import plain
 from stele.arrays.spellings import BORROWED, METHODS, Borrowed, absent
-from stele.arrays.views import Back, Family, imaginary_part, other_bits, real_part
+from stele.arrays.views import Back, imaginary_part, other_bits, real_part
 from stele.backend.buffers import Buffer
 from stele.backend.devices import Device, Stream, current, find, is_device
 from stele.backend.newest import Newest
@@ -287,7 +288,7 @@ def astype(x: Value, *, dtype: DType, copy: bool = True) -> Value:
     return cast(x, whole(x.dtype, dtype))
 
 
-class Tensor(Family):
+class Tensor(Familiar):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
     Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
@@ -553,6 +554,8 @@ DeviceLike = Device | str | None
 spoken.publish(list(vars(Tensor).items()), __name__, "Tensor")
 for name in BORROWED.split():
     setattr(Tensor, name, Borrowed(name))
+for name in WRITING.split():
+    setattr(Tensor, f"{name}_", writing(name))
 for name in METHODS.keys() - vars(Tensor).keys():
     setattr(Tensor, name, absent("a tensor", name, METHODS))
 converted, moved = lift(astype), lift(linear.transfer)

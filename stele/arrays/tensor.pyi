@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any
 import numpy as np
-from stele.arrays.views import Back, Family
+from stele.arrays.familiar import Familiar
+from stele.arrays.views import Back
 from stele.backend.devices import Device
 from stele.eager.template import Template
 from stele.ir.graph import Array, Value
@@ -79,7 +80,7 @@ def astype(x: Value, *, dtype: DType, copy: bool=True) -> Value:
     >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
     [255, 44, 0]
     """
-class Tensor(Family):
+class Tensor(Familiar):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
     Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
@@ -1319,6 +1320,203 @@ class Tensor(Family):
         """The array, of two axes or more, in equal `sections` along its first, or cut before the places it lists."""
     def xlogy(self, z: TensorLike) -> Tensor:
         """The product x * log(z), and 0 where x is 0, unless z is NaN. Shapes and dtypes meet as in `add`."""
+    def abs_(self) -> Tensor:
+        """Rebinds this tensor to what `abs` gives, in its own dtype, and returns it."""
+    def absolute_(self) -> Tensor:
+        """Rebinds this tensor to what `absolute` gives, in its own dtype, and returns it."""
+    def acos_(self) -> Tensor:
+        """Rebinds this tensor to what `acos` gives, in its own dtype, and returns it."""
+    def acosh_(self) -> Tensor:
+        """Rebinds this tensor to what `acosh` gives, in its own dtype, and returns it."""
+    def add_(self, z: TensorLike, alpha: builtins.float=1) -> Tensor:
+        """Rebinds this tensor to what `add` gives, in its own dtype, and returns it."""
+    def addcdiv_(self, tensor1: Any, tensor2: Any, value: builtins.float=1) -> Tensor:
+        """Rebinds this tensor to what `addcdiv` gives, in its own dtype, and returns it."""
+    def addcmul_(self, tensor1: Any, tensor2: Any, value: builtins.float=1) -> Tensor:
+        """Rebinds this tensor to what `addcmul` gives, in its own dtype, and returns it."""
+    def addmm_(self, y: TensorLike, z: TensorLike, beta: builtins.float=1, alpha: builtins.float=1) -> Tensor:
+        """Rebinds this tensor to what `addmm` gives, in its own dtype, and returns it."""
+    def arccos_(self) -> Tensor:
+        """Rebinds this tensor to what `arccos` gives, in its own dtype, and returns it."""
+    def arcsin_(self) -> Tensor:
+        """Rebinds this tensor to what `arcsin` gives, in its own dtype, and returns it."""
+    def arctan_(self) -> Tensor:
+        """Rebinds this tensor to what `arctan` gives, in its own dtype, and returns it."""
+    def arctan2_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `arctan2` gives, in its own dtype, and returns it."""
+    def asin_(self) -> Tensor:
+        """Rebinds this tensor to what `asin` gives, in its own dtype, and returns it."""
+    def asinh_(self) -> Tensor:
+        """Rebinds this tensor to what `asinh` gives, in its own dtype, and returns it."""
+    def atan_(self) -> Tensor:
+        """Rebinds this tensor to what `atan` gives, in its own dtype, and returns it."""
+    def atan2_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `atan2` gives, in its own dtype, and returns it."""
+    def atanh_(self) -> Tensor:
+        """Rebinds this tensor to what `atanh` gives, in its own dtype, and returns it."""
+    def baddbmm_(self, y: TensorLike, z: TensorLike, beta: builtins.float=1, alpha: builtins.float=1) -> Tensor:
+        """Rebinds this tensor to what `baddbmm` gives, in its own dtype, and returns it."""
+    def bitwise_and_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `bitwise_and` gives, in its own dtype, and returns it."""
+    def bitwise_or_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `bitwise_or` gives, in its own dtype, and returns it."""
+    def bitwise_xor_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `bitwise_xor` gives, in its own dtype, and returns it."""
+    def ceil_(self) -> Tensor:
+        """Rebinds this tensor to what `ceil` gives, in its own dtype, and returns it."""
+    def clamp_(self, min: TensorLike | None=None, max: TensorLike | None=None) -> Tensor:
+        """Rebinds this tensor to what `clamp` gives, in its own dtype, and returns it."""
+    def clip_(self, min: TensorLike | None=None, max: TensorLike | None=None) -> Tensor:
+        """Rebinds this tensor to what `clip` gives, in its own dtype, and returns it."""
+    def copysign_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `copysign` gives, in its own dtype, and returns it."""
+    def cos_(self) -> Tensor:
+        """Rebinds this tensor to what `cos` gives, in its own dtype, and returns it."""
+    def cosh_(self) -> Tensor:
+        """Rebinds this tensor to what `cosh` gives, in its own dtype, and returns it."""
+    def cumprod_(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None, include_initial:
+            builtins.bool=False) -> Tensor:
+        """Rebinds this tensor to what `cumprod` gives, in its own dtype, and returns it."""
+    def cumsum_(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None, include_initial:
+            builtins.bool=False) -> Tensor:
+        """Rebinds this tensor to what `cumsum` gives, in its own dtype, and returns it."""
+    def deg2rad_(self) -> Tensor:
+        """Rebinds this tensor to what `deg2rad` gives, in its own dtype, and returns it."""
+    def digamma_(self) -> Tensor:
+        """Rebinds this tensor to what `digamma` gives, in its own dtype, and returns it."""
+    def div_(self, z: TensorLike, rounding_mode: str | None=None) -> Tensor:
+        """Rebinds this tensor to what `div` gives, in its own dtype, and returns it."""
+    def divide_(self, z: TensorLike, rounding_mode: str | None=None) -> Tensor:
+        """Rebinds this tensor to what `divide` gives, in its own dtype, and returns it."""
+    def erf_(self) -> Tensor:
+        """Rebinds this tensor to what `erf` gives, in its own dtype, and returns it."""
+    def erfc_(self) -> Tensor:
+        """Rebinds this tensor to what `erfc` gives, in its own dtype, and returns it."""
+    def erfinv_(self) -> Tensor:
+        """Rebinds this tensor to what `erfinv` gives, in its own dtype, and returns it."""
+    def exp_(self) -> Tensor:
+        """Rebinds this tensor to what `exp` gives, in its own dtype, and returns it."""
+    def exp2_(self) -> Tensor:
+        """Rebinds this tensor to what `exp2` gives, in its own dtype, and returns it."""
+    def expm1_(self) -> Tensor:
+        """Rebinds this tensor to what `expm1` gives, in its own dtype, and returns it."""
+    def fix_(self) -> Tensor:
+        """Rebinds this tensor to what `fix` gives, in its own dtype, and returns it."""
+    def float_power_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `float_power` gives, in its own dtype, and returns it."""
+    def floor_(self) -> Tensor:
+        """Rebinds this tensor to what `floor` gives, in its own dtype, and returns it."""
+    def floor_divide_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `floor_divide` gives, in its own dtype, and returns it."""
+    def fmod_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `fmod` gives, in its own dtype, and returns it."""
+    def frac_(self) -> Tensor:
+        """Rebinds this tensor to what `frac` gives, in its own dtype, and returns it."""
+    def gcd_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `gcd` gives, in its own dtype, and returns it."""
+    def heaviside_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `heaviside` gives, in its own dtype, and returns it."""
+    def hypot_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `hypot` gives, in its own dtype, and returns it."""
+    def i0_(self) -> Tensor:
+        """Rebinds this tensor to what `i0` gives, in its own dtype, and returns it."""
+    def index_add_(self, dim: builtins.int, index: Any, source: Any, alpha: builtins.float=1) -> Tensor:
+        """Rebinds this tensor to what `index_add` gives, in its own dtype, and returns it."""
+    def index_copy_(self, axis: builtins.int, i: TensorLike, source: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `index_copy` gives, in its own dtype, and returns it."""
+    def index_fill_(self, axis: builtins.int, i: TensorLike, value: builtins.float) -> Tensor:
+        """Rebinds this tensor to what `index_fill` gives, in its own dtype, and returns it."""
+    def index_put_(self, indices: Sequence[TensorLike], values: TensorLike, accumulate: builtins.bool=False) -> Tensor:
+        """Rebinds this tensor to what `index_put` gives, in its own dtype, and returns it."""
+    def lcm_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `lcm` gives, in its own dtype, and returns it."""
+    def lerp_(self, z: TensorLike, weight: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `lerp` gives, in its own dtype, and returns it."""
+    def lgamma_(self) -> Tensor:
+        """Rebinds this tensor to what `lgamma` gives, in its own dtype, and returns it."""
+    def log_(self) -> Tensor:
+        """Rebinds this tensor to what `log` gives, in its own dtype, and returns it."""
+    def log10_(self) -> Tensor:
+        """Rebinds this tensor to what `log10` gives, in its own dtype, and returns it."""
+    def log1p_(self) -> Tensor:
+        """Rebinds this tensor to what `log1p` gives, in its own dtype, and returns it."""
+    def log2_(self) -> Tensor:
+        """Rebinds this tensor to what `log2` gives, in its own dtype, and returns it."""
+    def logical_and_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `logical_and` gives, in its own dtype, and returns it."""
+    def logical_not_(self) -> Tensor:
+        """Rebinds this tensor to what `logical_not` gives, in its own dtype, and returns it."""
+    def logical_or_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `logical_or` gives, in its own dtype, and returns it."""
+    def logical_xor_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `logical_xor` gives, in its own dtype, and returns it."""
+    def logit_(self, eps: builtins.float | None=None) -> Tensor:
+        """Rebinds this tensor to what `logit` gives, in its own dtype, and returns it."""
+    def masked_fill_(self, mask: TensorLike, value: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `masked_fill` gives, in its own dtype, and returns it."""
+    def mul_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `mul` gives, in its own dtype, and returns it."""
+    def multiply_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `multiply` gives, in its own dtype, and returns it."""
+    def nan_to_num_(self, nan: builtins.float=0.0, posinf: builtins.float | None=None, neginf: builtins.float |
+            None=None) -> Tensor:
+        """Rebinds this tensor to what `nan_to_num` gives, in its own dtype, and returns it."""
+    def neg_(self) -> Tensor:
+        """Rebinds this tensor to what `neg` gives, in its own dtype, and returns it."""
+    def negative_(self) -> Tensor:
+        """Rebinds this tensor to what `negative` gives, in its own dtype, and returns it."""
+    def nextafter_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `nextafter` gives, in its own dtype, and returns it."""
+    def pow_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `pow` gives, in its own dtype, and returns it."""
+    def rad2deg_(self) -> Tensor:
+        """Rebinds this tensor to what `rad2deg` gives, in its own dtype, and returns it."""
+    def reciprocal_(self) -> Tensor:
+        """Rebinds this tensor to what `reciprocal` gives, in its own dtype, and returns it."""
+    def relu_(self) -> Tensor:
+        """Rebinds this tensor to what `relu` gives, in its own dtype, and returns it."""
+    def remainder_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `remainder` gives, in its own dtype, and returns it."""
+    def round_(self, decimals: builtins.int=0) -> Tensor:
+        """Rebinds this tensor to what `round` gives, in its own dtype, and returns it."""
+    def rsqrt_(self) -> Tensor:
+        """Rebinds this tensor to what `rsqrt` gives, in its own dtype, and returns it."""
+    def scatter_(self, dim: builtins.int, index: Any, src: Any) -> Tensor:
+        """Rebinds this tensor to what `scatter` gives, in its own dtype, and returns it."""
+    def scatter_add_(self, dim: builtins.int, index: Any, src: Any) -> Tensor:
+        """Rebinds this tensor to what `scatter_add` gives, in its own dtype, and returns it."""
+    def sigmoid_(self) -> Tensor:
+        """Rebinds this tensor to what `sigmoid` gives, in its own dtype, and returns it."""
+    def sign_(self) -> Tensor:
+        """Rebinds this tensor to what `sign` gives, in its own dtype, and returns it."""
+    def sin_(self) -> Tensor:
+        """Rebinds this tensor to what `sin` gives, in its own dtype, and returns it."""
+    def sinc_(self) -> Tensor:
+        """Rebinds this tensor to what `sinc` gives, in its own dtype, and returns it."""
+    def sinh_(self) -> Tensor:
+        """Rebinds this tensor to what `sinh` gives, in its own dtype, and returns it."""
+    def sqrt_(self) -> Tensor:
+        """Rebinds this tensor to what `sqrt` gives, in its own dtype, and returns it."""
+    def square_(self) -> Tensor:
+        """Rebinds this tensor to what `square` gives, in its own dtype, and returns it."""
+    def sub_(self, z: TensorLike, alpha: builtins.float=1) -> Tensor:
+        """Rebinds this tensor to what `sub` gives, in its own dtype, and returns it."""
+    def subtract_(self, z: TensorLike, alpha: builtins.float=1) -> Tensor:
+        """Rebinds this tensor to what `subtract` gives, in its own dtype, and returns it."""
+    def tan_(self) -> Tensor:
+        """Rebinds this tensor to what `tan` gives, in its own dtype, and returns it."""
+    def tanh_(self) -> Tensor:
+        """Rebinds this tensor to what `tanh` gives, in its own dtype, and returns it."""
+    def tril_(self, k: builtins.int=0) -> Tensor:
+        """Rebinds this tensor to what `tril` gives, in its own dtype, and returns it."""
+    def triu_(self, k: builtins.int=0) -> Tensor:
+        """Rebinds this tensor to what `triu` gives, in its own dtype, and returns it."""
+    def true_divide_(self, z: TensorLike, rounding_mode: str | None=None) -> Tensor:
+        """Rebinds this tensor to what `true_divide` gives, in its own dtype, and returns it."""
+    def trunc_(self) -> Tensor:
+        """Rebinds this tensor to what `trunc` gives, in its own dtype, and returns it."""
+    def xlogy_(self, z: TensorLike) -> Tensor:
+        """Rebinds this tensor to what `xlogy` gives, in its own dtype, and returns it."""
 TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | complex
 Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | list[Any] | range | None
 Index = Place | tuple[Place, ...]
