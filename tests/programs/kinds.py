@@ -18,6 +18,7 @@ from tests.programs.complexes import COMPLEX, TAKES_COMPLEX, part
 from tests.programs.kind import INT, Kind, Made, accumulated, alone, floats, inside, named, paired, place, truth
 from tests.programs.matrices import LINEAR
 from tests.programs.numbers import F32, Array, common, wide
+from tests.programs.program import Program
 from tests.programs.special import DRAWS, HIGHER, SPECIAL, signed
 
 if TYPE_CHECKING:
@@ -313,6 +314,13 @@ IN_PLACE = (
     Kind("alias", lambda x: x, lambda x: x, alone, operands="own", weight=1.0, feature="in-place"),
 )
 WRITES = frozenset(k.name for k in IN_PLACE) - {"alias"}
+
+
+def writes(program: Program) -> bool:
+    """Whether a program writes in place, in the body of a loop or a branch too."""
+    return any(s.kind in WRITES or any(map(writes, s.bodies.values())) for s in program.steps)
+
+
 
 ALL = tuple(replace(k, domain=k.domain + "c") if k.name in TAKES_COMPLEX else k for k in (
     *ELEMENTWISE, *SPECIAL, *REDUCTIONS, *MOVES, *LINEAR, *WINDOWS, *COMPLEX, *DRAWS, *HIGHER, *HOST, *IN_PLACE))

@@ -10,7 +10,7 @@ import numpy as np
 from stele.ir.types import DType
 from stele.ir.types import dtype as type_named
 from tests.programs.complexes import BY_PARTS
-from tests.programs.kinds import KINDS, WRITES, Kind, promoted
+from tests.programs.kinds import KINDS, WRITES, Kind, promoted, writes
 from tests.programs.numbers import COARSE, F32, I64, Array, epsilon, joined, largest, smallest, wide
 from tests.programs.program import VIEWS, Program, Step
 
@@ -98,7 +98,7 @@ class Oracle:
     def run(self, program: Program, arrays: Sequence[Array]) -> tuple[list[Cell], list[Cell]]:
         """The results, and the inputs as they are afterwards."""
         env = {n: held(a) for n, a in zip(program.inputs, arrays)}
-        self.shares = any(s.kind in WRITES for s in program.steps)
+        self.shares = writes(program)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             if self.rng is not None and any(s.kind in PRODUCTS for s in program.steps):

@@ -14,7 +14,7 @@ import stele as st
 from stele.errors import OutOfMemory, ShapeError
 from stele.pipeline import PASSES
 from stele.transform import narrow, segments
-from tests.programs.kinds import KINDS, WRITES
+from tests.programs.kinds import KINDS, writes
 from tests.programs.numbers import Array
 from tests.programs.program import VIEWS, Program, show
 from tests.programs.special import STARTED
@@ -178,10 +178,10 @@ def away(program: Program) -> list[Numbers]:
         y = f(*args, **attributes)
         return y.to("cpu").to("cpu:1") if isinstance(y, st.Tensor) and y.ndim % 3 == 1 else y
 
-    loops, writes = any(s.bodies for s in program.steps), any(s.kind in WRITES for s in program.steps)
+    loops = any(s.bodies for s in program.steps)
     words = WORDS if loops else {**WORDS, **{
         name: partial(moving, kind.stele) for name, kind in KINDS.items()
-        if kind.feature != "in-place" and not (writes and name in VIEWS)}}      # what has moved is a copy
+        if kind.feature != "in-place" and not (writes(program) and name in VIEWS)}}      # what has moved is a copy
     f = function_of(program, words)
     with st.device("cpu:1"):
         called(f, replace(program, arguments=program.arguments[:1]), program.gradient)
