@@ -12,7 +12,7 @@ import numpy as np
 from stele.ir.types import DTYPES, REAL, DType, highest
 from stele.ir.types import dtype as type_named
 from tests.programs import numbers
-from tests.programs.kinds import ALL, IDIOMS, IN_PLACE, WRITES, Kind
+from tests.programs.kinds import ALL, IDIOMS, WRITES, Kind
 from tests.programs.numbers import Array, common
 from tests.programs.oracle import Cell, Env, Oracle, held
 from tests.programs.program import Program, Step
@@ -160,8 +160,7 @@ class Growth:
         if p < 0.16 and self.has("scan" if self.outer is None else "nested"):
             return self.loop() if self.rng.random() < 0.6 else self.chosen()
         fitting = [k for k in ALL if self.dtype(x).kind in k.domain and (not k.feature or self.has(k.feature))
-                   and not (self.tame and not k.smooth and self.rng.random() < 0.7)
-                   and not (k in IN_PLACE and self.outer is not None)]
+                   and not (self.tame and not k.smooth and self.rng.random() < 0.7)]
         weights = np.array([k.weight for k in fitting])
         kind = fitting[int(self.rng.choice(len(fitting), p=weights / weights.sum()))]
         self.need(kind.name not in WRITES or self.cell(x).is_writable)
