@@ -86,8 +86,8 @@ digitize divmod dot ediff1d gcd gradient histogram2d histogram_bin_edges histogr
 matvec modf nanargmax nanargmin nancumprod nancumsum partition poly polyadd polyder polyfit polyint polymul
 polysub polyval ptp resize rollaxis roots trace unwrap vander vdot vecmat""",
     "arrays.grids": """
-bartlett blackman diag_indices fromfunction geomspace hamming hanning identity indices ix_ kaiser logspace
-mgrid ogrid ravel_multi_index tri unravel_index""",
+bartlett blackman c_ diag_indices fromfunction geomspace hamming hanning identity indices ix_ kaiser logspace
+mgrid ogrid r_ ravel_multi_index s_ tri unravel_index""",
     "arrays.sets": """
 apply_along_axis block compress copy copyto extract fill_diagonal flatnonzero intersect1d ndim piecewise place
 put put_along_axis putmask setdiff1d setxor1d shape size trim_zeros union1d""",

@@ -304,3 +304,6 @@ def test_methods_that_write_numbers() -> None:
         st.ones(3).add_(st.ones(2, 3))
     with pytest.raises(ShapeError, match="at most two axes"):
         st.ones(2, 2, 2).t()
+    assert (X.item(4), X.item(1, 2), X.item((0, 1)), X.item(-1)) == (4, 5, 1, 5)
+    with pytest.raises(ShapeError, match="one"):
+        X.item()

@@ -52,7 +52,7 @@ class Familiar(Family):
         return self
 
     def is_contiguous(self) -> bool:
-        """True."""
+        """Whether rows stand behind each other, as in every tensor: True."""
         return True
 
     def element_size(self) -> int:
@@ -144,6 +144,10 @@ class Familiar(Family):
     def fill_(self, value: Any) -> Self:
         """Rebinds this tensor to one number everywhere, and returns it."""
         return its(self).assign(value)
+
+    def fill(self, value: Any) -> None:
+        """Rebinds this tensor to one number everywhere; returns nothing, as NumPy's."""
+        its(self).assign(value)
 
     def uniform_(self, low: float = 0.0, high: float = 1.0) -> Self:
         """Rebinds this tensor to random numbers from `low` to `high`, and returns it."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stele.arrays.creation import arange, asarray, eye, linspace, named
-from stele.arrays.functions import broadcast_arrays, meshgrid, stack
+from stele.arrays.functions import atleast_1d, broadcast_arrays, concatenate, meshgrid, stack
 from stele.arrays.sized import nonzero
 from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, tensor
 from stele.errors import BadKey, ShapeError
@@ -280,7 +280,38 @@ def line(s: slice) -> Tensor:
     return arange(start, s.stop, step)
 
 
-mgrid, ogrid = Grid(False), Grid(True)
+class Joined:
+    """Arrays, numbers, lists and slices in one: `st.r_[x, 0, 1:3]` along the first axis, `st.c_[x, z]` as columns.
 
-__all__ = ["bartlett", "blackman", "diag_indices", "fromfunction", "geomspace", "hamming", "hanning", "identity",
-           "indices", "ix_", "kaiser", "logspace", "mgrid", "ogrid", "ravel_multi_index", "tri", "unravel_index"]
+    Slices are lines of numbers as of `st.mgrid`; rows of columns are (n, 1). Words of NumPy's for other axes are not
+    known: `st.concatenate` has an axis.
+    """
+
+    def __init__(self, columns: bool) -> None:
+        self.columns = columns
+
+    def __getitem__(self, key: Any) -> Tensor:
+        parts = [self.part(k) for k in (key if isinstance(key, tuple) else (key,))]
+        return concatenate(parts, axis=-1 if self.columns else 0)
+
+    def part(self, k: Any) -> Tensor:
+        """One of what is joined."""
+        if isinstance(k, str):
+            arguments.refuse("every part of st.r_ and st.c_", "an array, a number, a list or a slice", k,
+                             hint="Write st.concatenate([x, y], axis=1), or st.stack.")
+        made = line(k) if isinstance(k, slice) else atleast_1d(tensor(k) if isinstance(k, list) else constant(k))
+        return made[:, None] if self.columns and made.ndim == 1 else made
+
+
+class Key:
+    """What stands between brackets, for later: x[st.s_[1:, ::2]] is x[1:, ::2]."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return key
+
+
+mgrid, ogrid, r_, c_, s_ = Grid(False), Grid(True), Joined(False), Joined(True), Key()
+
+__all__ = ["bartlett", "blackman", "c_", "diag_indices", "fromfunction", "geomspace", "hamming", "hanning", "identity",
+           "indices", "ix_", "kaiser", "logspace", "mgrid", "ogrid", "r_", "ravel_multi_index", "s_", "tri",
+           "unravel_index"]

@@ -107,9 +107,18 @@ class Looking(Handle):
         return self.read(asked, traced).reshape(()).item()
 
     @public
-    def item(self) -> Any:
-        """The one number of a tensor of one element, as a Python number; ShapeError where there are more."""
-        return self.one("x.item()", REDUCED, KEPT)
+    def item(self, *place: Any) -> Any:
+        """The one number of a tensor of one element, or that at a `place`, as a Python number.
+
+        A place is one of the flat tensor, or has one along each axis. Raises ShapeError where there are more numbers,
+        IndexOutOfRange for a place that there is not.
+        """
+        if not place:
+            return self.one("x.item()", REDUCED, KEPT)
+        x: Any = self
+        if len(place) == 1 and isinstance(place[0], int):
+            return x.flatten()[place[0]].item()
+        return x[place if len(place) > 1 else place[0]].item()
 
     @public
     def tolist(self) -> Any:

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from hypothesis.extra import numpy as arrays
 
 import stele as st
-from stele.errors import CopyError, DTypeError, OptionError, ShapeError
+from stele.errors import ArgumentError, CopyError, DTypeError, OptionError, ShapeError
 from stele.ir.types import DTYPES
 from tests.styles import all_give
 
@@ -261,3 +261,16 @@ def test_devices_of_what_is_made() -> None:
     for y in (st.empty(3, device="cpu:1"), st.asarray([1], device="cpu:1"), st.eye(2, device="cpu:1"),
               st.linspace(0, 1, 3, device="cpu:1"), st.arange(3, device=st.device("cpu:1"))):
         assert y.device == "cpu:1"
+
+
+@pytest.mark.parametrize("f", [
+    lambda m, x, v: m.r_[v, 0, v], lambda m, x, v: m.r_[x, x], lambda m, x, v: m.r_[1:4, [5, 6], 7],
+    lambda m, x, v: m.r_[0:1:3j], lambda m, x, v: m.c_[v, v], lambda m, x, v: m.c_[x, v[:2]],
+    lambda m, x, v: m.c_[[1, 2, 3], v], lambda m, x, v: m.c_[1, 2], lambda m, x, v: x[m.s_[1:, ::2]]])
+def test_joined_by_brackets_as_numpy_does(f: Any) -> None:
+    x, v = np.arange(6.0, dtype="f4").reshape(2, 3), np.arange(3.0, dtype="f4")
+    for y in (f(st, st.tensor(x), st.tensor(v)), st.compile(lambda x, v: f(st, x, v))(x, v)):
+        np.testing.assert_allclose(y.numpy(), f(np, x, v))
+        assert y.shape == f(np, x, v).shape
+    with pytest.raises(ArgumentError, match=r"st\.concatenate"):
+        st.r_["c", v]
