@@ -225,6 +225,73 @@ def arithmetic(k: Any) -> Any:
         o.sqrt(o.square(x) + 1.0)])
 
 
+def convolved(layout: str) -> Callable[[Any], Any]:
+    """Recurrences of convolutions in one layout."""
+    def made(k: Any) -> Any:
+        L, how, first = k.layers, {"data_format": layout}, layout == "channels_first"
+        x = k.Input((4, 2, 6, 5) if first else (4, 6, 5, 2))
+        y, h, c = L.ConvLSTM2D(3, 3, padding="same", return_state=True, return_sequences=True, **how)(x)
+        z = L.ConvLSTM2D(3, (2, 3), padding="same", use_bias=False, **how)(x, initial_state=[h, c])
+        w = L.ConvLSTM2D(2, (3, 2), (2, 1), activation="relu", go_backwards=True, return_sequences=True, **how)(x)
+        line = L.ConvLSTM1D(2, 2, dilation_rate=2, **how)(L.Reshape((4, 2, 30) if first else (4, 30, 2))(x))
+        cube = L.ConvLSTM3D(2, (2, 2, 1), recurrent_activation="hard_sigmoid", **how)(
+            L.Reshape((4, 2, 6, 5, 1) if first else (4, 6, 5, 1, 2))(x))
+        return k.Model(x, [y, h, c, z, w, line, cube])
+    return made
+
+
+def grouped(k: Any) -> Any:
+    """Heads that share keys and values, gates, and windows."""
+    L, q, v = k.layers, k.Input((5, 4)), k.Input((6, 4))
+    y, shares = L.GroupQueryAttention(3, 4, 2, dropout=0.1)(q, v, return_attention_scores=True)
+    return k.Model([q, v], [
+        y, shares, L.GroupQueryAttention(2, 6, 3, use_bias=False)(q, v),
+        L.GroupQueryAttention(2, 2, 1, use_gate=True)(q, q),
+        L.GroupQueryAttention(2, 4, 2, sliding_window=2)(q, q, use_causal_mask=True),
+        L.MultiHeadAttention(2, 3, use_gate=True)(q, v), L.MultiHeadAttention(2, 2, sliding_window=2)(q, q)])
+
+
+def adaptive(k: Any) -> Any:
+    """Pools of a size that is asked for, and images that are changed by chance while a model is trained."""
+    L, x = k.layers, k.Input((7, 6, 3))
+    y = L.RandomRotation(0.2)(L.RandomFlip()(x))
+    y = L.RandomTranslation(0.1, 0.1)(L.RandomZoom(0.2)(L.RandomContrast(0.3)(L.RandomBrightness(0.2)(y))))
+    lines = L.Reshape((42, 3))(y)
+    return k.Model(x, [L.AdaptiveAveragePooling2D((3, 4))(y), L.AdaptiveMaxPooling2D(2)(y), y,
+                       L.AdaptiveAveragePooling1D(5)(lines), L.AdaptiveMaxPooling1D(4)(lines)])
+
+
+def stateful(k: Any) -> Any:
+    L, x = k.layers, k.Input((3, 4), batch_size=2)
+    return k.Model(x, [L.LSTM(3, stateful=True)(x), L.GRU(2, stateful=True, return_sequences=True)(x),
+                       L.SimpleRNN(2, stateful=True, go_backwards=True)(x)])
+
+
+def frozen_within(k: Any) -> Any:
+    """Frozen layers before others, in a model within."""
+    L, x = k.layers, k.Input((4,))
+    inner = k.Sequential([k.Input((4,)), L.Dense(4), L.BatchNormalization(), L.Dense(4), L.BatchNormalization()])
+    inner.layers[0].trainable = inner.layers[1].trainable = False
+    apart = k.Sequential([k.Input((4,)), L.BatchNormalization(), L.Dense(4)])
+    apart.trainable = False
+    return k.Model(x, apart(inner(x)))
+
+
+def second(k: Any) -> Any:
+    """What Keras 2 wrote otherwise: calls, states, the first shape of a chain, outputs of one."""
+    L, x, z = k.layers, k.Input((6, 3), name="left"), k.Input((6, 3), name="right")
+    inner = k.Sequential([L.Dense(4, input_shape=(6, 3)), L.BatchNormalization(), L.Dense(3, "gelu"), L.LeakyReLU(0.2)])
+    inner.layers[0].trainable = False
+    a = k.Input((6, 3))
+    pair = k.Model(a, [L.Conv1D(3, 3, padding="causal")(a), L.SeparableConv1D(3, 2, padding="same")(a)], name="pair")
+    one, two = pair(inner(x))
+    y, h, c = L.LSTM(3, return_sequences=True, return_state=True)(one)
+    w = L.LSTM(3, return_sequences=True)(z, initial_state=[h, c])
+    m = L.MultiHeadAttention(2, 3)(y, w)
+    b = L.Bidirectional(L.GRU(2, return_sequences=True))(L.Add()([m, two, inner(z)]))
+    return k.Model([x, z], L.Dense(2, "softmax")(L.Flatten()(L.Concatenate()([b, w]))))
+
+
 MODELS: Mapping[str, Callable[[Any], Any]] = {
     "mlp": mlp, "cnn-last": cnn("channels_last"), "cnn-first": cnn("channels_first"), "one-axis": one_axis,
     "three-axes-last": three_axes("channels_last"), "three-axes-first": three_axes("channels_first"),
@@ -232,7 +299,15 @@ MODELS: Mapping[str, Callable[[Any], Any]] = {
     "activations": activations, "normalizations": normalizations, "merged": merged, "nested": nested, "frozen": frozen,
     "images-last": images("channels_last"), "images-first": images("channels_first"), "rescaled": rescaled,
     "recurrent": recurrent, "text": text, "masked": masked, "attentive": attentive, "arithmetic": arithmetic,
+    "convolved-last": convolved("channels_last"), "convolved-first": convolved("channels_first"), "grouped": grouped,
+    "adaptive": adaptive, "stateful": stateful, "frozen-within": frozen_within,
 }
+
+
+WHOLE = "mlp", "cnn-last", "frozen-within", "nested", "recurrent", "rescaled", "attentive"
+"""Those that are kept as one HDF5 file too."""
+SECOND = "second"
+KINDS = *MODELS, SECOND
 
 
 def inputs(shapes: list[tuple[tuple[int | None, ...], str]], batch: int = 2, steps: int = 5) -> list[Array]:
@@ -253,12 +328,27 @@ def built(kind: str) -> Any:
     """A model of Keras, all of whose variables have numbers of their own."""
     keras = ask_keras()
     keras.backend.clear_session()
-    model, rng = MODELS[kind](keras), np.random.default_rng(7)
+    return numbered(MODELS[kind](keras))
+
+
+def numbered(model: Any) -> Any:
+    """A model whose variables have numbers of their own."""
+    rng = np.random.default_rng(7)
     for v in model.variables:
-        if "seed" not in v.path:
+        name = v.path if hasattr(v, "path") else v.name
+        if "seed" not in name and "rnn_state" not in name:
             x = 0.4 * rng.normal(size=v.shape)
-            v.assign(0.5 + x ** 2 if "variance" in v.path else 1 + x if "gamma" in v.path or "scale" in v.path else x)
+            v.assign(0.5 + x ** 2 if "variance" in name else 1 + x if "gamma" in name or "scale" in name else x)
     return model
+
+
+def record_second() -> dict[str, bytes]:
+    """The file of a model of Keras 2, which is the package `tf_keras` now, and its answers."""
+    model, out = numbered(second(import_module("tf_keras"))), io.BytesIO()
+    np.savez(out, model(inputs([(tuple(x.shape), "float32") for x in model.inputs]), training=False).numpy())
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(path := Path(folder) / "second.h5")
+        return {"second.h5": path.read_bytes(), "second.npz": out.getvalue()}
 
 
 def asked(model: Any, batch: int = 2) -> list[Array]:
@@ -272,12 +362,16 @@ def asked(model: Any, batch: int = 2) -> list[Array]:
 
 
 def record(kind: str) -> dict[str, bytes]:
-    """The file of a model and its answers."""
+    """The files of a model and its answers."""
     model, out = built(kind), io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         model.save(path := Path(folder) / f"{kind}.keras")
         np.savez(out, *asked(import_module("keras").models.load_model(path)))
-        return {f"{kind}.keras": path.read_bytes(), f"{kind}.npz": out.getvalue()}
+        made = {f"{kind}.keras": path.read_bytes(), f"{kind}.npz": out.getvalue()}
+        if kind in WHOLE:
+            model.save(path := path.with_suffix(".h5"))
+            made[path.name] = path.read_bytes()
+        return made
 
 
 def main(kinds: list[str]) -> None:
@@ -285,9 +379,9 @@ def main(kinds: list[str]) -> None:
     kept: dict[str, bytes] = {}
     if KEPT.exists():
         with zipfile.ZipFile(KEPT) as archive:
-            kept = {name: archive.read(name) for name in archive.namelist() if name.rpartition(".")[0] in MODELS}
-    for kind in kinds or MODELS:
-        kept |= record(kind)
+            kept = {name: archive.read(name) for name in archive.namelist() if name.rpartition(".")[0] in KINDS}
+    for kind in kinds or KINDS:
+        kept |= record_second() if kind == SECOND else record(kind)
     with zipfile.ZipFile(KEPT, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name in sorted(kept):
             archive.writestr(zipfile.ZipInfo(name), kept[name], zipfile.ZIP_DEFLATED)

@@ -271,6 +271,13 @@ def model_of_keras() -> bytes:
         return file.read("cnn-last.keras")
 
 
+@cache
+def whole_model_of_keras() -> bytes:
+    """A model that Keras wrote as one HDF5 file."""
+    with zipfile.ZipFile(KERAS) as file:
+        return file.read("frozen-within.h5")
+
+
 def keras_member(name: str) -> bytes:
     """A member of that file."""
     with zipfile.ZipFile(io.BytesIO(model_of_keras())) as file:
@@ -357,6 +364,7 @@ if find_spec("onnx"):
 if find_spec("h5py"):
     load_keras = lambda path: import_module("stele.interop.keras").load(path)
     FORMATS["keras"] = Format(model_of_keras, load_keras)
+    FORMATS["keras, one HDF5"] = Format(whole_model_of_keras, load_keras)
     for member, title in (("config.json", "keras, its layers"), ("model.weights.h5", "keras, its HDF5")):
         FORMATS[title] = Format(partial(keras_member, member), load_keras, partial(keras_sealed, member))
     FORMATS["onnx, drawn"] = Format(network, lambda path: import_module("stele.inspect.view.onnx").drawing(path))

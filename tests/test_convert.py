@@ -157,6 +157,16 @@ def test_results_by_name_are_compared_by_name(tmp_path: Path, capsys: pytest.Cap
     assert "differs" not in capsys.readouterr().out
 
 
+def test_models_of_keras_in_one_hdf5_file_go_out_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("h5py", reason="pip install 'stele-dl[keras]'")
+    with zipfile.ZipFile(KERAS) as kept:
+        (tmp_path / "m.h5").write_bytes(kept.read("mlp.h5"))
+    assert run(["convert", str(tmp_path / "m.h5"), str(tmp_path / "m.safetensors")], COMMANDS) == 0
+    assert "5 under their names" in capsys.readouterr().out
+    page = tmp_path / "page.html"
+    assert run(["view", str(tmp_path / "m.h5"), "--out", str(page)], COMMANDS) == 0 and "MatMul" in page.read_text()
+
+
 BAD = [
     ("none.onnx out.onnx", "a model needs to be an existing file or folder, got nothing at"),
     ("m.onnx out.onx", "a model is written as .onnx, .stele, .safetensors or a folder of a library, got out.onx."),

@@ -171,8 +171,8 @@ class ConvertOptions:
     """
 
     file: Annotated[Path, Word(Path, "IN", (
-        "a model: .onnx, .keras, .pt2 of torch.export, .prototxt, .bin of llama2.c, .stele or .safetensors of "
-        "st.save, or a folder of Hugging Face's"),
+        "a model: .onnx, .keras, .h5 of Keras, .pt2 of torch.export, .prototxt, .bin of llama2.c, .stele or "
+        ".safetensors of st.save, or a folder of Hugging Face's"),
         words.model_there)]
     out: Annotated[Path, Word(Path, "OUT", (
         ".onnx, .stele for a program, .safetensors for weights alone, or a name without an ending for a folder with a "

@@ -16,6 +16,7 @@ import numpy as np
 from stele import files
 from stele.errors import DataError
 from stele.interop.entries import entries, one_line
+from stele.interop.keras.model import Graph, stored_in
 from stele.ir.graph import Array
 from stele.ir.types import brain_float
 
@@ -62,6 +63,32 @@ class Variables:
             found = found[part]
         return found
 
+    def words(self, path: str, name: str) -> list[str] | None:
+        """The words of an attribute of a group, None where it has none. Raises DataError for what are no words."""
+        source = f"{name} of {path or 'the whole'} in {self.source}"
+        try:
+            group = self.group(path) if path else self.file
+            if group is None or name not in group.attrs:
+                return None
+            held = group.attrs.get_id(name)
+            self.take(int(np.prod(held.shape, dtype=object)) * held.dtype.itemsize, source)
+            found = np.asarray(group.attrs[name], dtype=object).reshape(-1).tolist()
+            words = [x.encode().decode() if isinstance(x, str) else x.decode() if isinstance(x, bytes) else x
+                     for x in found]
+        except DataError:
+            raise
+        except DAMAGED as error:
+            raise DataError(f"{source} cannot be read: {one_line(error)}") from None
+        if not all(isinstance(word, str) for word in words):
+            raise DataError(f"{source} is no text, but {words!r:.60}")
+        return words
+
+    def take(self, size: int, source: str, is_there: bool = True) -> None:
+        """Counts bytes that are read. Raises DataError where all that is read is more than the file has."""
+        self.left -= size
+        if self.left < 0 or not is_there:
+            raise DataError(f"{source} claims {size:,} bytes, which the file does not have")
+
     def read(self, path: str) -> Array:
         """The numbers at a path. Raises DataError for what is missing, and for what are no floats that lie there."""
         try:
@@ -90,9 +117,7 @@ class Variables:
         if found.dtype.kind != "f" and not half and found.dtype.kind not in "iub":
             raise DataError(f"{path} of {self.source} holds no numbers, but {found.dtype}")
         size = int(np.prod(found.shape, dtype=object)) * found.dtype.itemsize
-        self.left -= size
-        if self.left < 0 or found.id.get_storage_size() != size:
-            raise DataError(f"{path} of {self.source} claims {size:,} bytes, which the file does not have")
+        self.take(size, f"{path} of {self.source}", found.id.get_storage_size() == size)
         x = found[()]
         return x.view(brain_float()) if half and found.dtype.kind == "V" else np.asarray(x)
 
@@ -139,13 +164,18 @@ def opened(path: str | Path) -> tuple[dict[str, Any], Variables]:
     return entries(config, f"the configuration in {path}"), variables
 
 
-def replaced(path: str | Path, like: str | Path, arrays: Mapping[str, Array]) -> None:
-    """Makes `path` a file as `like`, with other numbers at some places of its variables."""
+def places(graph: Graph, variables: Variables) -> dict[str, str]:
+    """Where the variables of a model lie, by name."""
+    return {stored.name: stored.place for _, stored in stored_in(graph.layers) if stored.place}
+
+
+def replaced(path: str | Path, like: str | Path, graph: Graph, arrays: Mapping[str, Array]) -> None:
+    """Makes `path` a file as `like`, of a model with this graph, with other numbers in its variables by name."""
     config, weights = members(like)
     out = io.BytesIO(weights)
     variables = Variables(out, len(weights), f"{WEIGHTS} of {like}", "r+")
-    for place, x in arrays.items():
-        variables.write(place, x)
+    for name, place in places(graph, variables).items():
+        variables.write(place, arrays[name])
     variables.file.close()
     with files.replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr(METADATA, json.dumps({"keras_version": "3.0.0"}))

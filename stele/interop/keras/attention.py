@@ -8,6 +8,7 @@ from typing import Any
 import stele as st
 from stele.errors import ShapeError
 from stele.interop.keras.call import Call, Kind, Kinds, kept, named
+from stele.interop.keras.model import Variable
 from stele.interop.keras.options import Options
 from stele.nn import functional as F
 
@@ -34,10 +35,17 @@ def causal(rows: Any, columns: Any) -> Any:
     return st.arange(rows)[:, None] >= st.arange(columns)
 
 
+def close(rows: Any, columns: Any, width: int) -> Any:
+    """Which places see which: those that are less than a width away."""
+    return st.abs(st.arange(rows)[:, None] - st.arange(columns)) < width
+
+
 def heads(c: Call, query: Any, value: Any, key: Any = None, query_mask: Any = None, value_mask: Any = None,
           key_mask: Any = None, attention_mask: Any = None, return_attention_scores: bool = False,
           use_causal_mask: bool = False) -> Any:
-    """Attention of several heads; over all axes between the batch and the features."""
+    """Attention of several heads, of which some may share keys and values; over all axes between the batch and the
+    features.
+    """
     given = [*c.masks, None, None, None]
     masks = [own if own is not None else found for own, found in zip((query_mask, value_mask, key_mask), given)]
     shape, key, axes = query.shape, value if key is None else key, c.options.get("attention_axes")
@@ -50,9 +58,13 @@ def heads(c: Call, query: Any, value: Any, key: Any = None, query_mask: Any = No
     for one in masks[1:]:
         mask = both(mask, None if one is None else one[:, None, :])
     mask = both(mask, causal(query.shape[1], value.shape[1]) if use_causal_mask else None)
+    near = None if c.options.get("sliding_window") is None else c.options.whole("sliding_window")
+    mask = both(mask, None if near is None else close(query.shape[1], value.shape[1], near))
     mask = mask[:, None] if mask is not None and mask.ndim == 3 else mask
+    k, v = (st.repeat(one, q.shape[1] // one.shape[1], axis=1) if one.shape[1] < q.shape[1] else one for one in (k, v))
     shares = chosen(q @ st.swapaxes(k, -1, -2) * q.shape[-1] ** -0.5, mask)
     found = F.dropout(shares, c.options.number("dropout", 0.0), c.run.training) @ v
+    found = found * st.sigmoid(projected(c, "gate", query)) if c.options.flag("use_gate") else found
     kernel, bias = c["attention_output/kernel"], c["attention_output/bias"]
     wide = st.swapaxes(found, 1, 2).reshape((*query.shape[:2], -1)) @ kernel.reshape((-1, *kernel.shape[2:]))
     y = (wide if bias is None else wide + bias).reshape((*shape[:-1], kernel.shape[-1]))
@@ -62,10 +74,9 @@ def heads(c: Call, query: Any, value: Any, key: Any = None, query_mask: Any = No
 def lacks(options: Options) -> str | None:
     """Options of several heads for which there is no rule, in words."""
     shape = options.get("output_shape")
-    usually = {"attention_axes": (None, [1], [1, 2], [1, 2, 3]), "use_gate": (None, False), "sliding_window": (None,)}
-    for name, usual in usually.items():
-        if options.get(name) not in usual:
-            return f"{name}={options.get(name)!r:.40}"
+    axes = options.get("attention_axes")
+    if axes not in (None, [1], [1, 2], [1, 2, 3]):
+        return f"attention_axes={axes!r:.40}"
     return f"output_shape={shape!r:.40}" if isinstance(shape, list) and len(shape) != 1 else None
 
 
@@ -94,12 +105,17 @@ def scores(c: Call, q: Any, k: Any) -> Any:
     return c["concat_score_weight"] * st.sum(st.tanh(sums if scale is None else scale * sums), axis=-1)
 
 
-HEADS = tuple(v for name, place in (("query", "query"), ("key", "key"), ("value", "value"),
-                                    ("attention_output", "output"))
-              for v in named("kernel bias:use_bias", f"{place}_dense", f"{name}/"))
+def projections(before: str = "") -> tuple[Variable, ...]:
+    """The variables of all projections, which lie under names with something before them; a gate always has that."""
+    return tuple(v for name, place, option in (
+        ("query", f"{before}query", ""), ("key", f"{before}key", ""), ("gate", "_gate", "use_gate=True"),
+        ("value", f"{before}value", ""), ("attention_output", f"{before}output", ""))
+        for v in named(f"kernel:{option} bias:use_bias,{option}", f"{place}_dense", f"{name}/"))
+
 
 KINDS: Kinds = {
-    "MultiHeadAttention": Kind(heads, HEADS, mask=kept, lacks=lacks),
+    "MultiHeadAttention": Kind(heads, projections(), mask=kept, lacks=lacks),
+    "GroupQueryAttention": Kind(heads, projections("_"), mask=kept),
     "Attention": Kind(attention, named("scale:use_scale concat_score_weight:score_mode=concat"), mask=kept),
     "AdditiveAttention": Kind(attention, named("scale:use_scale"), mask=kept),
 }

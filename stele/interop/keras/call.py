@@ -93,7 +93,8 @@ def kept(c: Call, y: Any) -> Any:
 
 class Kind(NamedTuple):
     """A kind of layers: its rule, its variables in the order of the file, the configurations of layers within it by
-    where they lie, how masks go on, and which option it lacks a rule for, in words.
+    where they lie, how masks go on, which option it lacks a rule for, in words, and how many states it keeps from call
+    to call where it is stateful.
     """
 
     rule: Rule
@@ -101,6 +102,7 @@ class Kind(NamedTuple):
     parts: Callable[[Options], Mapping[str, Any]] = nothing
     mask: Callable[[Call, Any], Any] = lost
     lacks: Callable[[Options], str | None] = supported
+    states: int = 0
 
 
 def named(words: str, place: str = "", prefix: str = "") -> tuple[Variable, ...]:

@@ -148,7 +148,20 @@ def normalization(c: Call, x: Any) -> Any:
     return mean + x * by if c.options.flag("invert") else (x - mean) / by
 
 
+def augmented(c: Call, x: Any) -> Any:
+    """Images as they are: what is drawn while a model is trained belongs to its data here."""
+    if c.run.training:
+        raise DataError(f"{c.options.source} changes images by chance while the model is trained, which has no rule",
+                        hint="Change them with st.data.transforms before they go in, and take the layer out in Keras.")
+    return x.astype(c.dtype)
+
+
+RANDOM = ("Brightness", "ColorDegeneration", "ColorJitter", "Contrast", "ElasticTransform", "Erasing", "Flip",
+          "GaussianBlur", "Grayscale", "Hue", "Invert", "Perspective", "Posterization", "Rotation", "Saturation",
+          "Sharpness", "Shear", "Translation", "Zoom")
+
 KINDS: Kinds = {
+    **{f"Random{name}": Kind(augmented) for name in RANDOM},
     **{f"UpSampling{n}D": Kind(up_sampling) for n in (1, 2, 3)},
     "Resizing": Kind(resizing), "CenterCrop": Kind(center_crop), "Rescaling": Kind(rescaling, mask=kept),
     "Normalization": Kind(normalization, named("mean!:mean=None variance!:variance=None"), mask=kept),

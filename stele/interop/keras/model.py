@@ -2,7 +2,7 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -29,7 +29,9 @@ class Variable(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A variable of one layer: its name in the model, where its numbers lie, and whether gradients move it."""
+    """A variable of one layer: its name in the model, where its numbers lie, and whether gradients move it. States of a
+    recurrence lie nowhere: "".
+    """
 
     name: str
     place: str
@@ -95,3 +97,16 @@ def mapped(f: Callable[[Ref], Any], tree: Any) -> Any:
     if isinstance(tree, Mapping):
         return {key: mapped(f, part) for key, part in tree.items()}
     return [mapped(f, part) for part in tree] if isinstance(tree, list) else tree
+
+
+def stored_in(layers: Sequence[Layer]) -> Iterator[tuple[Layer, Stored]]:
+    """The variables of layers and of all within them, each once."""
+    seen: set[str] = set()
+    waiting = list(reversed(layers))
+    while waiting:
+        layer = waiting.pop()
+        if layer.name not in seen:
+            seen.add(layer.name)
+            yield from ((layer, stored) for stored in layer.variables.values())
+            inner = [*layer.parts.values(), *(layer.graph.layers if layer.graph else ())]
+            waiting += reversed(inner)

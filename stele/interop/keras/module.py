@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 import stele as st
 from stele.errors import ArgumentError, DataError, ShapeError
 from stele.interop.imported import Imported, unheard
-from stele.interop.keras.archive import Variables, opened, replaced
-from stele.interop.keras.model import Graph, Input, Layer, Stored
+from stele.interop.keras import archive, legacy
+from stele.interop.keras.archive import Variables
+from stele.interop.keras.model import Graph, Input, Layer, stored_in
 from stele.interop.keras.reader import Reader
 from stele.interop.keras.run import Result, Run, cast, order, picked
 from stele.ir.door import public
@@ -72,6 +73,12 @@ class KerasModule(Imported):
             k: "batch" if k == 0 else f"{re.sub(r'[^0-9A-Za-z_]', '_', i.name)}_{k}"
             for k, n in enumerate(i.shape or ()) if n is None})}
 
+    def reset_states(self) -> None:
+        """Puts zeros in what stateful layers keep from call to call."""
+        for _, stored in stored_in(self.graph.layers):
+            if not stored.place:
+                self.weights[stored.name].assign(st.zeros_like(self.weights[stored.name]))
+
     def extra_repr(self) -> str:
         return f"{', '.join(map(shown, self.graph.known.values()))}: {len(self.graph.layers)} layers"
 
@@ -95,12 +102,12 @@ def fitted(x: Any, wanted: Input) -> Result:
 def load(path: str | Path) -> KerasModule:
     """The model of a file that Keras wrote, `path`, as a module: Sequential or functional, in evaluation mode.
 
-    `.keras` files of Keras 3, of layers in either layout; nothing in them is run. Raises DataError for what is
-    missing or damaged, without h5py (`pip install 'stele-dl[keras]'`), and for layers that have no rule: one error
-    names them all.
+    `.keras` files of Keras 3, and whole models in `.h5` files of Keras 2 and 3, of layers in either layout; nothing in
+    them is run. Raises DataError for what is missing or damaged, without h5py (`pip install 'stele-dl[keras]'`), and
+    for layers that have no rule: one error names them all.
 
     ```
-    model = keras.load("model.keras")
+    model = keras.load("model.keras")                   # or "model.h5"
     predict = st.compile(model, dims=model.dims)
     ```
 
@@ -111,12 +118,13 @@ def load(path: str | Path) -> KerasModule:
     ...     print(type(error).__name__)
     DataError
     """
-    config, variables = opened(path)
+    form = legacy if legacy.is_hdf5(path) else archive
+    config, variables = form.opened(path)
     try:
         graph = Reader(str(path)).model(config)
     except RecursionError:
         raise DataError(f"{path} has containers within containers without end") from None
-    return KerasModule(graph, weights(graph, variables)).eval()
+    return KerasModule(graph, weights(graph, variables, form.places(graph, variables))).eval()
 
 
 @public
@@ -143,15 +151,18 @@ def save(model: KerasModule, path: str | Path, like: str | Path) -> None:
     if not isinstance(model, KerasModule):      # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(f"save takes a model that load made, got {type(model).__name__}",
                             hint="st.save(model, path) writes any module.")
-    replaced(path, like, {stored.place: np.asarray(model.weights[stored.name].numpy())
-                          for _, stored in stored_in(model.graph.layers)})
+    form = legacy if legacy.is_hdf5(like) else archive
+    form.replaced(path, like, model.graph, {name: np.asarray(x.numpy()) for name, x in model.weights.items()})
 
 
-def weights(graph: Graph, variables: Variables) -> dict[str, st.Tensor]:
-    """The tensors of a model by name: parameters, frozen ones too, and buffers."""
+def weights(graph: Graph, variables: Variables, places: Mapping[str, str]) -> dict[str, st.Tensor]:
+    """The tensors of a model by name, of variables at some places: parameters, frozen ones too, and buffers."""
     found: dict[str, st.Tensor] = {}
     for layer, stored in stored_in(graph.layers):
-        x = st.asarray(variables.read(stored.place))
+        if not stored.place:
+            found[stored.name] = st.zeros((batch(graph, layer), layer.options.whole("units")))
+            continue
+        x = st.asarray(variables.read(places[stored.name]))
         if stored.moves:
             if not x.dtype.is_float:
                 raise DataError(f"{stored.name} holds {x.dtype} where a layer has floats")
@@ -161,14 +172,10 @@ def weights(graph: Graph, variables: Variables) -> dict[str, st.Tensor]:
     return found
 
 
-def stored_in(layers: Sequence[Layer]) -> Iterator[tuple[Layer, Stored]]:
-    """The variables of layers and of all within them, each once."""
-    seen: set[str] = set()
-    waiting = list(reversed(layers))
-    while waiting:
-        layer = waiting.pop()
-        if layer.name not in seen:
-            seen.add(layer.name)
-            yield from ((layer, stored) for stored in layer.variables.values())
-            inner = [*layer.parts.values(), *(layer.graph.layers if layer.graph else ())]
-            waiting += reversed(inner)
+def batch(graph: Graph, layer: Layer) -> int:
+    """The batch that a stateful layer is for. Raises DataError where the model leaves it open."""
+    sizes = [i.shape[0] for i in graph.known.values() if i.shape]
+    if not sizes or sizes[0] is None:
+        raise DataError(f"{layer} keeps its states from call to call, and the model leaves the batch open",
+                        hint="Make it with keras.Input(..., batch_size=...).")
+    return sizes[0]

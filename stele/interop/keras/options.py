@@ -87,10 +87,14 @@ class Options:
         return found[0]
 
     def has(self, name: str) -> bool:
-        """Whether an option that a variable asks for is set: "use_bias", or "score_mode=concat"."""
+        """Whether what a variable asks for is set: "use_bias", "score_mode=concat", or several options by commas."""
+        return all(map(self.is_set, filter(None, name.split(","))))
+
+    def is_set(self, name: str) -> bool:
+        """Whether an option is true or there, or the word that it should be."""
         key, is_word, word = name.partition("=")
         found = self.get(key, None if is_word else True)
-        return not name or (str(found) == word if is_word else found if isinstance(found, bool) else found is not None)
+        return str(found) == word if is_word else found if isinstance(found, bool) else found is not None
 
     def policy(self) -> str:
         """The name of the dtype policy, such as "mixed_bfloat16"."""

@@ -15,6 +15,7 @@ from stele.ir.types import DTYPES
 
 MODELS = "Functional", "Model", "Sequential"
 DEEPEST = 50            # models within models
+WITHIN = {"GroupQueryAttention": "GroupedQueryAttention"}      # classes that have another name in Keras than outside
 HINT = "A class of one's own has its code in Python: export the model as ONNX, and use stele.interop.onnx.load."
 
 
@@ -89,6 +90,8 @@ class Reader:
                 at = f"{place}/{v.place}" if v.place else place
                 counts[at] = counts.get(at, -1) + 1
                 variables[v.name] = Stored(f"{name}/{v.name}", f"{at}/vars/{counts[at]}", v.moves)
+        for k in range(KINDS[kind].states if options.flag("stateful") else 0):
+            variables[f"state_{k}"] = Stored(f"{name}/state_{k}", "", False)
         parts = {key: self.layer(one, f"{name}/", f"{place}/{key}") for key, one in KINDS[kind].parts(options).items()}
         return Layer(name, kind, options, variables, parts)
 
@@ -108,16 +111,19 @@ class Reader:
         """The layers of a model, each with what is said of it; where their variables lie follows from their order."""
         counts: dict[str, int] = {}
         for one in said:
-            key = snake(self.parts(one)[0])
+            cls = self.parts(one)[0]
+            key = snake(WITHIN.get(cls, cls))
             if not (kind_of(one) or "").startswith("ops."):
                 counts[key] = counts.get(key, -1) + 1
             yield one, self.layer(one, prefix, f"{place}layers/{key}" + (f"_{n}" if (n := counts.get(key, 0)) else ""))
 
     def chain(self, values: Mapping[str, Any], said: Sequence[Any], prefix: str, place: str) -> Graph:
         """The graph of a sequential model: each layer is called with what the one before it gave."""
-        begins = self.parts(said[0])[0] == "InputLayer"
-        first = self.input(self.parts(said[0])[1]) if begins else Input("x", self.shape(values, "build_input_shape"),
-                                                                        "float32")
+        (cls, options), begins = self.parts(said[0]), False
+        if cls == "InputLayer" or "batch_input_shape" in options:     # the latter of layers before Keras 3
+            first, begins = self.input(options), cls == "InputLayer"
+        else:
+            first = Input("x", self.shape(values, "build_input_shape"), "float32")
         begin = at = Ref("", 0, 0)
         steps: list[Step] = []
         for k, (_, layer) in enumerate(self.placed(said[begins:], prefix, place), 1):
@@ -159,9 +165,12 @@ class Reader:
             else:
                 waiting |= {(name, k): self.step(layer, (name, k), node) for k, node in enumerate(nodes)}
         inputs = self.refs(values.get("input_layers"))
-        before = {name for name, layer in layers.items() if layer.graph is not None and layer.kind != "Sequential"}
-        outputs = mapped(lambda r: Ref(r.layer, r.call - (r.layer in before), r.place),
-                         self.refs(values.get("output_layers")))
+        outputs = self.refs(values.get("output_layers"))
+        if any(isinstance(node, list) for one in said for node in one.get("inbound_nodes", ())):
+            waiting, outputs = counted(waiting, outputs)
+        else:
+            before = {name for name, layer in layers.items() if layer.graph is not None and layer.kind != "Sequential"}
+            outputs = mapped(lambda r: Ref(r.layer, r.call - (r.layer in before), r.place), outputs)
         for ref in leaves(inputs):
             if ref.layer not in known:
                 raise DataError(f"{self.source} has no input {ref.layer!r:.60}")
@@ -173,12 +182,16 @@ class Reader:
         """A call, with references in the place of tensors; words that its rule does not know are noted."""
         match node:
             case {"args": list(args), "kwargs": dict(kwargs)}:
-                given = {key: x for key, x in self.value(kwargs).items() if said(x) and key != "training"}
+                args, given = self.value(args), self.value(kwargs)
+            case [[str(), int(), int(), dict(kwargs)], *_]:
+                refs = [self.refs(ref[:3] if isinstance(ref, list) else ref) for ref in node]
+                args, given = [refs[0] if len(refs) == 1 else refs], {key: old(x) for key, x in kwargs.items()}
             case _:
                 raise DataError(f"each of inbound_nodes in {self.source} has args and kwargs, got {node!r:.60}")
+        given = {key: x for key, x in given.items() if said(x) and key != "training"}
         if layer.kind in KINDS and (more := given.keys() - signature(KINDS[layer.kind].rule).parameters.keys()):
             self.lacking.append(f"{layer} called with {', '.join(sorted(more))}")
-        return Step(layer, key, self.value(args), given)
+        return Step(layer, key, args, given)
 
     def value(self, said: Any) -> Any:
         """A value as Keras writes it."""
@@ -234,6 +247,31 @@ class Reader:
             name = next(key[0] for key in waiting if key not in steps)
             raise DataError(f"layer {name!r:.60} of {self.source} takes what follows from itself")
         return tuple(steps.values())
+
+
+def old(said: Any) -> Any:
+    """An argument by name as Keras 2 wrote it, which said references as lists."""
+    match said:
+        case [str(name), int(call), int(place)]:
+            return Ref(name, call, place)
+        case list():
+            return [old(one) for one in said]
+    return said
+
+
+def counted(waiting: Mapping[tuple[str, int], Step], outputs: Any) -> tuple[dict[tuple[str, int], Step], Any]:
+    """Calls and outputs of Keras 2, which counts the making of a model within as its first call: from 0 on here. One
+    output alone is no list.
+    """
+    first: dict[str, int] = {}
+    for ref in leaves([outputs, *([step.args, step.kwargs] for step in waiting.values())]):
+        first[ref.layer] = min(ref.call, first.get(ref.layer, ref.call))
+
+    def moved(x: Any) -> Any:
+        return mapped(lambda r: Ref(r.layer, r.call - first[r.layer], r.place), x)
+
+    steps = {key: Step(s.layer, key, moved(s.args), moved(s.kwargs)) for key, s in waiting.items()}
+    return steps, moved(outputs[0] if isinstance(outputs, list) and len(outputs) == 1 else outputs)
 
 
 def said(x: Any) -> bool:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import stele as st
@@ -16,6 +16,8 @@ CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 MAXIMA = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 MEANS = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
+WIDE_MAXIMA = {1: F.adaptive_max_pool1d, 2: F.adaptive_max_pool2d, 3: F.adaptive_max_pool3d}
+WIDE_MEANS = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}
 Sides = Sequence[tuple[Any, Any]]
 
 
@@ -162,6 +164,14 @@ def whole(reduce: Any) -> Rule:
     return rule
 
 
+def adaptive(pools: Mapping[int, Any]) -> Rule:
+    """Windows that are as large as a size of the result asks for."""
+    def rule(c: Call, x: Any) -> Any:
+        return c.laid(x, lambda x: pools[x.ndim - 2](x, c.options.each("output_size", x.ndim - 2)))
+
+    return rule
+
+
 CONV = named("kernel bias:use_bias")
 SEPARABLE = named("depthwise_kernel pointwise_kernel bias:use_bias")
 
@@ -172,6 +182,8 @@ KINDS: Kinds = {
     **{f"SeparableConv{n}D": Kind(separable, SEPARABLE, lacks=ACTIVATION) for n in (1, 2)},
     **{f"MaxPooling{n}D": Kind(pool(False)) for n in (1, 2, 3)},
     **{f"AveragePooling{n}D": Kind(pool(True)) for n in (1, 2, 3)},
+    **{f"AdaptiveMaxPooling{n}D": Kind(adaptive(WIDE_MAXIMA)) for n in (1, 2, 3)},
+    **{f"AdaptiveAveragePooling{n}D": Kind(adaptive(WIDE_MEANS)) for n in (1, 2, 3)},
     **{f"GlobalMaxPooling{n}D": Kind(whole(st.max)) for n in (1, 2, 3)},
     **{f"GlobalAveragePooling{n}D": Kind(whole(st.mean)) for n in (1, 2, 3)},
 }
