@@ -205,6 +205,11 @@ class Exchange(Looking):
 
     @public
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """The numbers for NumPy.
+
+        For `np.asarray(x)` the tensor's own memory, read-only as that of `x.numpy()`; for `np.array(x)`, and in another
+        `dtype`, a copy that may be written to. Raises CopyError where copy=False forbids a copy that is needed.
+        """
         array = self.read("NumPy", OWN)
         if copy or (dtype is not None and array.dtype != dtype):
             if copy is False:

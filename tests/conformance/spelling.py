@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import stele as st
 from tests.conformance.networks import NETWORKS
 
@@ -93,6 +95,11 @@ def lstsq(x: Any, b: Any, driver: str) -> Any:
             y.rank if has_rank else nothing.astype("int64"), y.singular_values if has_values else nothing)
 
 
+def is_pole(x: Any) -> Any:
+    """Where the gamma function has none."""
+    return (x <= 0) & (x == np.trunc(x))
+
+
 # fmt: off
 SPELLED: dict[str, Call] = {
     **{op: named(op) for op in SAME.split()},
@@ -124,13 +131,26 @@ SPELLED: dict[str, Call] = {
 VARIANTS: dict[tuple[str, str], Call] = {
     ("linalg.lstsq", "grad_oriented"): lambda x, b, driver: lstsq(x, b, driver)[:2],
 }
-# Samples, by op and a look at its arrays and keywords, in which PyTorch is not the truth, and why.
-CONVENTIONS: dict[str, tuple[Callable[..., bool], str]] = {
-    "logcumsumexp": (lambda x, *_, **__: bool((abs(x) > 1000).any()),
+# Where PyTorch is not the truth, by op: of its arrays and keywords all of a sample, or places in it; and why.
+CONVENTIONS: dict[str, tuple[Callable[..., Any], str]] = {
+    "acosh": (lambda x: x < 1, "where it has no value it has no derivative: PyTorch has one below -1"),
+    "copysign": (lambda x, _: np.isinf(x), "the derivative at infinity is a sign, as elsewhere: PyTorch's is NaN"),
+    "digamma": (lambda x: is_pole(x), "infinite at a pole, its derivative too: PyTorch's derivative is a large number"),
+    "heaviside": (lambda x, _: np.isnan(x), "NaN of NaN, as in NumPy: PyTorch has 0"),
+    "hypot": (lambda x, z: (x == 0) & (z == 0), "the derivative at 0 is 0, as of a norm: PyTorch's is NaN"),
+    "i0": (np.isinf, "infinite at infinity: PyTorch has NaN"),
+    "special.i1": (np.isinf, "infinite at infinity: PyTorch has NaN"),
+    "special.zeta": (lambda x, z: (z < 0) | np.isinf(x) | np.isinf(z),
+                     "NaN below 0, where it is real for whole numbers alone, which PyTorch has; 0 at infinity"),
+    "sinc": (np.isinf, "0 at infinity: PyTorch has NaN"),
+    "sign": (np.isnan, "NaN of NaN, as the array API standard has it: PyTorch has 0"),
+    "polygamma": (lambda x, n: np.isinf(x) | is_pole(x), "its limit at infinity, infinite at poles: PyTorch has NaN "
+                                                         "and large numbers"),
+    "logcumsumexp": (lambda x, *_, **__: (abs(x) > 1000).any(),
                      "of elements of 10,000 float32 has no digits behind the point"),
     "nn.functional.layer_norm": (lambda x, *_, **__: x.size == 1,
                                  "of one element it is 0: PyTorch's is off by a rounding"),
-    "special.ndtr": (lambda x: bool((x < -5).any()),
+    "special.ndtr": (lambda x: (x < -5).any(),
                      "far on the left PyTorch's is 0, where a float32 holds the probability"),
     "linalg.svd": (lambda x, full_matrices=True: full_matrices and x.shape[-1] != x.shape[-2],
                    "vectors beyond the singular values may be others, and turn with the first: PyTorch leaves them"),
