@@ -5,21 +5,25 @@ import argparse
 import re
 import sys
 import warnings
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from onnx_suite import EXCLUDED, cases
+from onnx_suite import EXCLUDED, Unsaid, cases
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pattern", nargs="?", default="", help="a regular expression of names")
     parser.add_argument("--compiled", action="store_true", help="compile every model that can be")
+    parser.add_argument("--exported", action="store_true", help="export every model, and run it in ONNX Runtime")
     asked = parser.parse_args(argv)
+    how = Counter[str]() if asked.exported else None
     pattern = re.compile(asked.pattern)
     failed: list[str] = []
+    unsaid = Counter[str]()
     passed = excluded = 0
-    for name, run in cases(asked.compiled):
+    for name, run in cases(asked.compiled, how):
         if not pattern.search(name):
             continue
         if name in EXCLUDED:
@@ -30,10 +34,16 @@ def main(argv: list[str] | None = None) -> int:
                 warnings.simplefilter("ignore")
                 run()
             passed += 1
+        except Unsaid as error:
+            unsaid[str(error)] += 1
         except Exception as error:
             failed.append(name)
-            print(f"{name}: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+            print(f"{name}: {type(error).__name__}: {' '.join(str(error).split())[:200]}", flush=True)
+    for words, count in unsaid.items():
+        print(f"{count} cannot be exported: {words}")
     print(f"{passed} passed, {len(failed)} failed, {excluded} excluded with a reason")
+    for words, count in (how or {}).items():
+        print(f"{count} {words}")
     return bool(failed)
 
 

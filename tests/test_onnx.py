@@ -75,6 +75,36 @@ def test_initialisers_are_parameters_under_their_names() -> None:
     np.testing.assert_array_equal(m(x).numpy(), other(x=x).numpy())
 
 
+LOOKED_AT = {
+    "Resize": ("y = Resize (x, none, s)", "s = {1, 1, 2, 3}, float[0] none = {}", "float[4]"),
+    "Upsample": ("y = Upsample (x, s)", "s = {1, 1, 2, 3}", "float[4]"),
+    "Pad": ("y = Pad (x, p, s)", "s = {2}, int64[8] p = {0, 0, 1, 0, 0, 0, 0, 2}", "float"),
+    "OneHot": ("i = Cast <to = 7> (x) y = OneHot (i, d, s)", "s = {0, 5}, float d = {3}", "float[2]"),
+}
+
+
+@pytest.mark.parametrize("op", LOOKED_AT)
+def test_numbers_that_ops_look_at_are_constants(op: str, tmp_path: Path) -> None:
+    """They are floats, as weights are, and a program has to know them."""
+    nodes, values, t = LOOKED_AT[op]
+    opset = 9 if op == "Upsample" else 17
+    model = so.load(onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": {opset}]>
+        net (float[n, 1, 2, 2] x) => (float y) <{t} {values}> {{{nodes}}}"""))
+    assert not [*model.named_parameters()]
+    x = st.arange(4).reshape(1, 1, 2, 2).astype("float32")
+    want = model(x).numpy()
+    np.testing.assert_array_equal(st.compile(model)(x).numpy(), want)
+    so.export(model, [x], tmp_path / "again.onnx")
+    np.testing.assert_array_equal(so.load(tmp_path / "again.onnx")(x).numpy(), want)
+
+
+def test_zero_points_may_be_computed() -> None:
+    model = so.load(onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        net (float[n] x, uint8 z) => (uint8[n] y) <float s = {0.5}> {t = Identity (z) y = QuantizeLinear (x, s, t)}"""))
+    x, z = st.tensor([1.0, -3.0, 700.0]), st.tensor(np.uint8(7))
+    assert st.compile(model)(x, z).tolist() == model(x, z).tolist() == [9, 1, 255]
+
+
 def test_a_model_is_trained() -> None:
     m = so.load(two_layers())
     optimizer = optim.Adam(m.parameters(), lr=0.05)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from stele.backend.reference import run
 from stele.cli import COMMANDS
 from stele.commands.arguments import run as answer
 from stele.errors import GraphError
+from stele.nn import functional as F
 from stele.ops import factors, lapack
 from stele.tracing import tree
 
@@ -30,9 +32,10 @@ from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 from stele.interop import onnx as so  # noqa: E402
 from stele.interop.onnx.out.export import Program, written  # noqa: E402
+from stele.interop.onnx.out.table import MEANINGS  # noqa: E402
 
 NONE = {"Called": "a function of a user's in Python", "Foreign": "a function of C", "Sample": "a stream of NumPy's",
-        **{op.__name__: "LAPACK's" for op in (*lapack.ALL, *factors.ALL)}}
+        **{op.__name__: "LAPACK's" for op in (*lapack.ALL, *factors.ALL) if op not in MEANINGS}}
 
 
 def model_of(graph: Any) -> Any:
@@ -176,6 +179,65 @@ def test_what_else_is_exported(tmp_path: Path) -> None:
     f = st.function([p], (p * w).sum(axis=1))
     made = exported(f, None, tmp_path / "f.onnx")
     agree(made, {"rows": np.ones((5, 3), "f4")}, [f(st.ones((5, 3))).numpy()])
+
+
+LINALG: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], dict[str, Any], list[tuple[int, ...]]]] = {
+    "inv": (st.linalg.inv, [(2, 5, 5)], {"x": {0: "b", 1: "n", 2: "n"}}, [(3, 20, 20)]),
+    "solve": (st.linalg.solve, [(5, 5), (5, 2)], {"x": {0: "n", 1: "n"}, "z": {0: "n", 1: "k"}}, [(30, 30), (30, 4)]),
+    "det": (st.linalg.det, [(2, 4, 4)], {"x": {1: "n", 2: "n"}}, [(2, 7, 7)]),
+    "slogdet": (st.linalg.slogdet, [(2, 4, 4)], {"x": {1: "n", 2: "n"}}, [(2, 17, 17)]),
+    "cholesky": (lambda x: st.linalg.cholesky(x @ x.mT), [(2, 4, 4)], {"x": {1: "n", 2: "n"}}, [(2, 33, 33)]),
+    "triangular": (lambda x, z: st.linalg.solve_triangular(x, z, upper=True), [(5, 5), (5, 2)],
+                   {"x": {0: "n", 1: "n"}, "z": {0: "n", 1: "k"}}, [(30, 30), (30, 4)]),
+    "qr": (st.linalg.qr, [(2, 5, 3)], {"x": {0: "b"}}, [(7, 5, 3)]),
+    "lu": (st.linalg.lu, [(4, 6)], {}, [(4, 6)]),
+    "slope": (lambda x: st.grad(lambda x: st.linalg.slogdet(x @ x.mT)[1] + st.linalg.cholesky(x @ x.mT).sum())(x),
+              [(4, 4)], {"x": {0: "n", 1: "n"}}, [(8, 8)]),
+}
+
+
+@pytest.mark.parametrize("name", LINALG)
+def test_matrices_of_open_sizes(name: str, tmp_path: Path) -> None:
+    f, shapes, dims, others = LINALG[name]
+    names, rng = ("x", "z")[:len(shapes)], np.random.default_rng(3)
+
+    def named(*x: Any) -> Any:
+        return f(*x)
+
+    named.__signature__ = Signature([Parameter(n, Parameter.POSITIONAL_OR_KEYWORD)   # type: ignore[attr-defined]
+                                     for n in names])
+    args = [st.tensor(rng.normal(size=s).astype("f4") + 3 * np.eye(*s[-2:], dtype="f4")) for s in shapes]
+    made = exported(named, args, tmp_path / "model.onnx", dims)
+    assert not {"Loop"} & {n.op_type for n in made.graph.node}
+    for given in (args, [st.tensor(rng.normal(size=s).astype("f4") + 5 * np.eye(*s[-2:], dtype="f4")) for s in others]):
+        agree(made, {n: x.numpy() for n, x in zip(names, given)}, outputs(f, *given), False, 2e-5)
+
+
+def test_matrices_without_a_result_give_infinities_and_none(tmp_path: Path) -> None:
+    zero, x = np.zeros((3, 3), "f4"), st.eye(3)
+    for f, right in ((st.linalg.det, np.float32(0)), (st.linalg.inv, None), (st.linalg.cholesky, None)):
+        made = exported(f, [x], tmp_path / "model.onnx")
+        found = in_reference(made, {"x": zero - (f is st.linalg.cholesky)})[0]
+        assert found == right if right is not None else not np.isfinite(found).all()
+
+
+def test_arguments_that_are_returned_are_copied(tmp_path: Path) -> None:
+    x = st.randn(2, 3)
+    for f in (lambda x: x, lambda x: (x, [x + 1, x]), nn.Dropout(0.5).eval()):
+        made = exported(f, [x], tmp_path / "model.onnx", {next(iter(signature(f).parameters)): {0: "n"}})
+        agree(made, {made.graph.input[0].name: x.numpy()}, outputs(f, x))
+
+
+def test_convolutions_of_doubles(tmp_path: Path) -> None:
+    x, w = st.arange(84).reshape(1, 2, 6, 7), st.arange(24).reshape(2, 2, 2, 3)
+
+    def slopes(x: Any, w: Any) -> Any:
+        return st.grad(lambda x, w: (F.conv2d(x, w, stride=2, padding=1) ** 2).sum(), argnums=(0, 1))(x, w)
+
+    args = [x.astype("float64"), w.astype("float64")]
+    for f in (F.conv2d, slopes):
+        made = exported(lambda x, w, f=f: f(x, w), args, tmp_path / "model.onnx")
+        agree(made, {"x": args[0].numpy(), "w": args[1].numpy()}, outputs(f, *args), False)
 
 
 def test_weights_of_many_bytes_lie_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

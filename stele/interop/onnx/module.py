@@ -17,14 +17,18 @@ from stele.interop.onnx.values import value
 from stele.ir.door import public
 
 MOST_NODES = 1_000_000      # of a model whose functions are written out
+KNOWN = {"Clip": 1, "Dropout": 1, "MelWeightMatrix": 0, "NonMaxSuppression": 2, "OneHot": 1, "Pad": 2, "Range": 0,
+         "Resize": 1, "Upsample": 1}
+"""From which input on an op looks at the numbers themselves: bounds, scales, what is padded with. No parameters."""
 
 
 class OnnxModule(Imported):
     """A `model` of an ONNX file, called with its inputs in order or by name; it returns its one output, or a tuple.
 
     Initialisers of floats are parameters, means and variances of normalisation buffers, under the names that they have
-    in the file; others, such as shapes, indices and bounds of `Clip`, are constants of it. Outputs have the shapes and
-    dtypes that ONNX says. Raises ArgumentError for another number of inputs, or names that it does not have.
+    in the file; others, such as shapes, indices, bounds of `Clip` and scales of `Resize`, are constants of it. Outputs
+    have the shapes and dtypes that ONNX says. Raises ArgumentError for another number of inputs, or names that it does
+    not have.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 17]> g (float[n] x, float[n] w) => (float[n] y) {y = Mul(x, w)}'
@@ -37,10 +41,10 @@ class OnnxModule(Imported):
     def __init__(self, model: Model) -> None:
         graph = model.graph
         self.model, self.weights = model, dict[str, st.Tensor]()
-        frozen, bounds = statistics(graph), {x for n in graph.nodes if n.op == "Clip" for x in n.inputs[1:]}
+        frozen, looked_at = statistics(graph), {x for n in graph.nodes for x in n.inputs[KNOWN.get(n.op, MOST_NODES):]}
         for name, load in graph.weights.items():
             x = value(load())
-            if isinstance(x, st.Tensor) and x.dtype.kind == "f" and name not in bounds:
+            if isinstance(x, st.Tensor) and x.dtype.kind == "f" and name not in looked_at:
                 self.weights[name] = x if name in frozen else nn.Parameter(x)
         self.inputs = tuple(i for i in graph.inputs if i.name not in graph.weights)
         self.outputs = graph.outputs

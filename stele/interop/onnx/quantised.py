@@ -9,7 +9,7 @@ import numpy as np
 
 import stele as st
 from stele.interop.onnx.casts import cast_to, narrowed
-from stele.interop.onnx.values import Call, Rules, dtype_named, host, value
+from stele.interop.onnx.values import Call, Rules, dtype_named, dtype_of, host, value
 from stele.interop.onnx.windows import conv
 
 RANGES = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767), "uint4": (0, 15),
@@ -30,7 +30,7 @@ def quantise(c: Call, x: Any, scale: Any, zero: Any = None) -> Any:
     """round(x / scale) + zero, held to the range of the whole numbers; ties go to even ones."""
     axis, block = c.get("axis", 1), c.get("block_size", 0)
     dtype = np.dtype("uint8") if zero is None and not c.get("output_dtype") else dtype_named(
-        c.get("output_dtype")) if zero is None else host(zero).dtype
+        c.get("output_dtype")) if zero is None else dtype_named(dtype_of(zero))
     wide = np.float64 if c.get("precision", 0) == 11 else np.float32
     y = x.astype(np.dtype(wide).name) / fitted(scale, x, axis, block).astype(np.dtype(wide).name)
     if dtype.name not in RANGES:

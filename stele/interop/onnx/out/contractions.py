@@ -8,7 +8,17 @@ from stele.interop.onnx.out.nodes import Node
 from stele.interop.onnx.out.scope import Rule, Scope
 from stele.ir.graph import Op, Value
 from stele.ir.types import float64
-from stele.ops.contraction import ALL, Convolution, Correlation, InputGrad, MatMul
+from stele.ops.contraction import (
+    ALL,
+    Conv2d,
+    Conv2dInputGrad,
+    Conv2dWeightGrad,
+    Convolution,
+    Correlation,
+    InputGrad,
+    MatMul,
+)
+from stele.transform.contractions import convolution as written_out
 
 
 def matmul(s: Scope, v: Value, *x: Node) -> Node:
@@ -91,4 +101,5 @@ def convolution(op: type[Convolution]) -> Rule:
     return correlation if issubclass(op, Correlation) else input_grad if issubclass(op, InputGrad) else weight_grad
 
 
+MEANINGS: dict[type[Op], Rule] = dict.fromkeys((Conv2d, Conv2dInputGrad, Conv2dWeightGrad), written_out)
 RULES: dict[type[Op], Rule] = {MatMul: matmul, **{op: convolution(op) for op in ALL if issubclass(op, Convolution)}}

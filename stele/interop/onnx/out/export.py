@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ def traced_at(f: Callable[..., Any], spec: Any, leaves: Sequence[Any], names: Se
 
     def run(at: Mapping[str, int]) -> tuple[Traced, Sizes]:
         known = Sizes(dict(at), [])
-        return trace(f, spec, leaves, shapes, names, known), known
+        return trace(copying(f), spec, leaves, shapes, names, known), known
 
     with held():
         traced, known = run(sizes)
@@ -128,6 +129,20 @@ def traced_at(f: Callable[..., Any], spec: Any, leaves: Sequence[Any], names: Se
         if guard.relation == "==" and str(guard.left) in sizes:
             raise GraphError(f"{guard.left} cannot stay open: the function needs {guard}", hint=OPEN)
     return traced
+
+
+def copying(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives copies of those of its arguments that it returns: no input of a model is an output too."""
+    @wraps(f)
+    def copied(*args: Any, **kwargs: Any) -> Any:
+        own = {id(x) for x in tree.flatten((args, kwargs))[0]}
+
+        def apart(x: Any) -> Any:
+            return x.detach() if isinstance(x, Tensor) and id(x) in own else x
+
+        return tree.map(apart, f(*args, **kwargs))
+
+    return copied
 
 
 def refused(name: str) -> GraphError:
@@ -144,7 +159,7 @@ def answered(traced: Traced) -> tuple[Graph, list[str]]:
         k = traced.read.get(part.what) if part.kind == "handle" else None
         if (v := traced.result(part) if k is None else traced.graph.parameters[k]) is None:
             raise GraphError("a function to export returns arrays that it makes, alone or in containers",
-                             hint="Return st.tensor(number) in place of a number, and x + 0 in place of an argument.")
+                             hint="Return st.tensor(number) in place of a number.")
         results.append(v)
     return replace(traced.graph, results=tuple(results)), [name.strip(".") for name in tree.paths(spec, "y")]
 
