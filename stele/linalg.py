@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from stele.arrays.spellings import LINALG, unknown
 from stele.arrays.spoken import publish
 from stele.arrays.tensor import lift, seeing
+from stele.arrays.views import crossed
 from stele.ops import contraction, linalg, linear, norms, products
 from stele.ops.linalg import (
     EighResult,
@@ -41,7 +42,7 @@ householder_product, multi_dot   = lift(linalg.householder_product), lift(linalg
 matmul, matrix_transpose         = lift(contraction.matmul), seeing(linear.swap_last)
 vecdot, tensordot, outer         = lift(products.vecdot), lift(products.tensordot), lift(products.outer)
 cross, kron                      = lift(products.cross), lift(products.kron)
-diagonal, trace                  = seeing(products.diagonal), lift(products.trace)
+diagonal, trace                  = seeing(products.diagonal, crossed), lift(products.trace)
 vector_norm, matrix_norm         = lift(norms.vector_norm), lift(norms.matrix_norm)
 norm, cond                       = lift(norms.norm), lift(norms.cond)
 # fmt: on

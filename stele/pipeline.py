@@ -176,7 +176,7 @@ def compiled(request: Request, memory: Blocks = MEMORY) -> Program:
     with pool.prepared():
         key = native.key(request.graph, request.text, request.target)
         code = native.found(key) or native.kept(key, make(request))
-        hosts = native.hosts(code, lambda: request.graph, lambda: optimised(request))
+        hosts = native.hosts(code, *forms(request))
     return Program(request, code, hosts, memory)
 
 
@@ -200,7 +200,7 @@ def made(request: Request) -> tuple[Native, list[bytes]]:
         show("llvm", lambda: "\n".join(modules.texts))
         show("asm", lambda: "\n".join(jit.assembly(text, request.target) for text in modules.texts))
         return Native(modules.image, build.manifest(
-            request.graph, lambda: optimised(request), laid, entry, request.steady, report)), modules.objects
+            request.graph, forms(request), laid, entry, request.steady, report)), modules.objects
 
 
 def exported(graph: Graph, name: str, held: Mapping[int, Array], options: Options) -> tuple[bytes, list[str], str]:
@@ -289,6 +289,14 @@ def memory(request: Request, sizes: Mapping[str, int] = {}) -> Memory:
 def optimised(request: Request, report: Report | None = None) -> Graph:
     """The graph of a request after every pass."""
     return optimise(request.graph, request.options, request.sizes, report, request.target, request.levels)
+
+
+def forms(request: Request) -> list[Callable[[], Graph]]:
+    """The graph as it was traced, and after every pass: under a budget also with its loops in segments."""
+    levels = 0
+    if request.options.budget is not None:
+        from stele.transform.segments import LEVELS as levels
+    return [lambda: request.graph, *(partial(optimised, replace(request, levels=k)) for k in range(1 + levels))]
 
 
 def optimise(graph: Graph, options: Options, sizes: Sizes | None = None, report: Report | None = None,

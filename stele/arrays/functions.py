@@ -6,7 +6,7 @@ from typing import Any, cast
 from stele.arrays import shapes
 from stele.arrays.spoken import publish
 from stele.arrays.tensor import Tensor, arithmetic, each_seen, lift, seeing
-from stele.arrays.views import imaginary_part, real_part
+from stele.arrays.views import crossed, imaginary_part, real_part
 from stele.eager.evaluate import evaluate
 from stele.ir.door import public
 from stele.ops import (
@@ -105,8 +105,8 @@ fliplr, flipud, unfold      = seeing(shaping.fliplr), seeing(shaping.flipud), se
 unflatten                   = seeing(shaping.unflatten)
 broadcast_arrays            = each_seen(shaping.broadcast_arrays, linear.broadcast)
 broadcast_to, meshgrid      = seeing(shapes.broadcast_to), lift(shaping.meshgrid)
-tril, triu, diagonal        = lift(diagonals.tril), lift(diagonals.triu), seeing(diagonals.diagonal)
-diag, diag_embed            = seeing(diagonals.diag, axes=2), lift(diagonals.diag_embed)
+tril, triu, diagonal        = lift(diagonals.tril), lift(diagonals.triu), seeing(diagonals.diagonal, crossed)
+diag, diag_embed            = seeing(diagonals.diag, crossed, axes=2), lift(diagonals.diag_embed)
 matrix_transpose            = seeing(linear.swap_last)
 # fmt: on
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from stele.arrays.creation import arange, asarray, eye, linspace, named
-from stele.arrays.functions import atleast_1d, broadcast_arrays, concatenate, meshgrid, stack
+from stele.arrays.functions import broadcast_arrays, concatenate, meshgrid, stack
 from stele.arrays.sized import nonzero
 from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, tensor
 from stele.errors import BadKey, ShapeError
@@ -291,7 +291,8 @@ class Joined:
         self.columns = columns
 
     def __getitem__(self, key: Any) -> Tensor:
-        parts = [self.part(k) for k in (key if isinstance(key, tuple) else (key,))]
+        keys = key if arguments.is_series(key) and isinstance(key, tuple) else (key,)
+        parts = [self.part(k) for k in keys]
         return concatenate(parts, axis=-1 if self.columns else 0)
 
     def part(self, k: Any) -> Tensor:
@@ -299,7 +300,8 @@ class Joined:
         if isinstance(k, str):
             arguments.refuse("every part of st.r_ and st.c_", "an array, a number, a list or a slice", k,
                              hint="Write st.concatenate([x, y], axis=1), or st.stack.")
-        made = line(k) if isinstance(k, slice) else atleast_1d(tensor(k) if isinstance(k, list) else constant(k))
+        made = line(cast(Any, k)) if isinstance(k, slice) else tensor(k) if isinstance(k, list) else constant(k)
+        made = made if made.ndim else made.reshape(1)
         return made[:, None] if self.columns and made.ndim == 1 else made
 
 

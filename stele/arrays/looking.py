@@ -116,9 +116,8 @@ class Looking(Handle):
         if not place:
             return self.one("x.item()", REDUCED, KEPT)
         x: Any = self
-        if len(place) == 1 and isinstance(place[0], int):
-            return x.flatten()[place[0]].item()
-        return x[place if len(place) > 1 else place[0]].item()
+        at = place[0] if len(place) == 1 else place
+        return (x[at] if isinstance(at, tuple) else x.flatten()[at]).item()
 
     @public
     def tolist(self) -> Any:

@@ -20,7 +20,7 @@ from stele.arrays.keys import is_simple, resolved, whole_numbers
 from stele.arrays.looking import is_traced
 from stele.arrays.opensize import plain
 from stele.arrays.spellings import BORROWED, METHODS, Borrowed, absent
-from stele.arrays.views import Back, imaginary_part, other_bits, real_part
+from stele.arrays.views import Back, crossed, imaginary_part, other_bits, real_part
 from stele.backend.buffers import Buffer
 from stele.backend.devices import Device, Stream, current, find, is_device
 from stele.backend.newest import Newest
@@ -204,7 +204,7 @@ def arithmetic(f: Callable[..., Any]) -> Callable[..., Any]:
 def seeing(f: Callable[..., Any], back: Back | None = None, axes: int = 0) -> Callable[..., Any]:
     """A function whose results are parts of its operand, or that one seen otherwise, as NumPy's views share memory.
 
-    `back` is for results of another dtype; of an operand of fewer `axes` they are its own.
+    `back` is for diagonals and for results of another dtype; of an operand of fewer `axes` they are its own.
     """
     lifted, given = lift(f), cache(lambda: Arguments(f))
 
@@ -222,7 +222,7 @@ def seeing(f: Callable[..., Any], back: Back | None = None, axes: int = 0) -> Ca
         if not isinstance(x, Tensor) or (axes and x.ndim < axes):
             return y
         if isinstance(y, Tensor):
-            y.tie_to(x, anew, rest, kwargs, None, back and (back if y.dtype != x.dtype else None))
+            y.tie_to(x, anew, rest, kwargs, None, back if back is crossed or y.dtype != x.dtype else None)
         else:
             for place, part in enumerate(y):
                 if part.ndim:       # NumPy takes numbers out
@@ -483,7 +483,7 @@ class Tensor(Familiar):
     index_select, narrow   = lift(selecting.index_select), seeing(selecting.narrow)
     masked_fill, unfold    = lift(selecting.masked_fill), seeing(shaping.unfold)
     split, chunk, unbind   = seeing(joining.split), seeing(joining.chunk), seeing(joining.unstack)
-    unflatten, diagonal    = seeing(shaping.unflatten), seeing(diagonals.diagonal)
+    unflatten, diagonal    = seeing(shaping.unflatten), seeing(diagonals.diagonal, crossed)
     T, mT                  = property(seeing(shapes.transposed)), property(seeing(linear.swap_last))
     real                   = property(seeing(parts.real, real_part), lambda x, new: x.real.assign(new))
     imag                   = property(seeing(parts.imag, imaginary_part), lambda x, new: x.imag.assign(new))

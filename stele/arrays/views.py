@@ -18,18 +18,20 @@ from stele.eager.handle import GRAD, TRACING, Handle, is_stepping
 from stele.eager.live import cut, symbol
 from stele.eager.template import Template, template, token_of
 from stele.errors import ArgumentError, GraphError
-from stele.ir.graph import Value
+from stele.ir.graph import Op, Value
 from stele.ir.origin import here
-from stele.ir.sizes import Dim
-from stele.ir.types import Shape, Type
+from stele.ir.sizes import Dim, of
+from stele.ir.types import Shape, Type, product
 from stele.ops import bits, parts
-from stele.ops.indexing import Selection, written
-from stele.ops.linear import Reshape, Slice, Transpose
+from stele.ops.generate import iota
+from stele.ops.indexing import Selection, put, written
+from stele.ops.linear import Reshape, Slice, Transpose, reshape
 
 FEW = 8     # names that are gone, up to which nobody looks for them
 MOST = 1 << 10
 new = tuple.__new__
-Back = Callable[[Value, Value], Value]
+Make = Callable[[Value], Value]
+Back = Callable[[Make, Value, Value], Value]
 Anew = Callable[[Value, tuple[Any, ...], dict[str, Any]], Any]
 TYING = Lock()
 
@@ -41,7 +43,7 @@ class Way:
     does not say how.
     """
 
-    def __init__(self, make: Callable[[Value], Value], type: Type, back: Back | None) -> None:
+    def __init__(self, make: Make, type: Type, back: Back | None) -> None:
         self.make, self.back = make, back
         self.whole = x = symbol("whole", type)
         self.part = make(x)
@@ -70,7 +72,7 @@ class Way:
     def written(self, whole: Value, part: Value) -> Value:
         """The whole with another part, op by op."""
         if self.back is not None:
-            return self.back(whole, part)
+            return self.back(self.make, whole, part)
         if self.path is None:
             return unwritable()
         path = [self.make(whole)]
@@ -88,6 +90,11 @@ class Way:
     def strides(self, own: Sequence[Dim]) -> Sequence[Dim] | None:
         """How far apart elements of the part are, of a whole with such strides; None where NumPy would copy them."""
         found: Sequence[Dim] | None = own
+        if self.back is crossed:
+            for op in reversed(ops_between(self.part, self.whole)):
+                if isinstance(op, Transpose):
+                    found = [found[a] for a in op.axes]
+            return [*found[:-2], found[-2] + found[-1]]
         if self.back is other_bits:
             old, new = self.whole.dtype.bits, self.part.dtype.bits
             return [*(n * old // new for n in own[:-1]), *own[-1:]]
@@ -166,17 +173,37 @@ BACK: dict[type, Callable[[Any, Value, Value], Value]] = {
 """Ops whose operand can be made of it and of another result."""
 
 
-def real_part(whole: Value, part: Value) -> Value:
+def crossed(make: Make, whole: Value, part: Value) -> Value:
+    """Matrices with another diagonal, whose elements lie where what finds them finds them."""
+    at = make(reshape(iota(product(whole.shape)), whole.shape))
+    return reshape(put(flattened(whole), 0, flattened(at), flattened(part)), whole.shape)
+
+
+def ops_between(part: Value, whole: Value) -> list[Op]:
+    """The ops that a part is made of a whole by, the last first."""
+    found: list[Op] = []
+    while part is not whole and part.args:
+        found.append(part.op)
+        part = part.args[0]
+    return found
+
+
+def flattened(x: Value) -> Value:
+    """The elements of x in a row."""
+    return reshape(x, (product(x.shape),))
+
+
+def real_part(make: Make, whole: Value, part: Value) -> Value:
     """A number with another real part."""
     return parts.complex(part, parts.imag(whole)) if whole.dtype.is_complex else part
 
 
-def imaginary_part(whole: Value, part: Value) -> Value:
+def imaginary_part(make: Make, whole: Value, part: Value) -> Value:
     """A number with another imaginary part; raises ArgumentError for real ones."""
     return parts.complex(parts.real(whole), part) if whole.dtype.is_complex else unwritable()
 
 
-def other_bits(whole: Value, part: Value) -> Value:
+def other_bits(make: Make, whole: Value, part: Value) -> Value:
     """Elements with the bits of others, of any dtype."""
     return bits.seen_as(part, whole.dtype) if part.dtype != whole.dtype else Reshape(whole.shape)(part)
 
@@ -195,33 +222,31 @@ def reshaped(shape: Shape, strides: Sequence[Dim], new: Shape) -> list[Dim] | No
     >>> reshaped((2, 6), (6, 1), (2, 2, 3)), reshaped((6, 2), (1, 6), (2, 3, 2)), reshaped((6, 2), (1, 6), (12,))
     ([6, 3, 1], [3, 1, 6], None)
     """
-    runs: list[tuple[Dim, Dim]] = []        # axes that walk on where the next one ends are one
-    for n, stride in zip(shape, strides):
-        if n == 0:
-            return rows(new)
-        if runs and runs[-1][1] == stride * n:
-            runs[-1] = runs[-1][0] * n, stride
-        elif n != 1:
-            runs.append((n, stride))
+    if 0 in shape:
+        return rows(new)
+    old = [(n, stride) for n, stride in zip(shape, strides) if n != 1]
     found: list[Dim] = []
+    left: Dim = 1       # of the elements of axes that walk on where the next one ends
+    stride: Dim = 1
     for n in reversed(new):
         if n == 1:
             found.append(1)
             continue
-        while runs and runs[-1][0] == 1:
-            runs.pop()
-        if not runs:
-            return None
-        total, stride = runs[-1]
-        if total == n:
-            left: Dim = 1
-        elif isinstance(total, int) and isinstance(n, int) and total % n == 0:
-            left = total // n
-        else:
-            return None
+        while (rest := times(left, n)) is None:
+            if not old or (left != 1 and old[-1][1] != stride * left):
+                return None
+            more, apart = old.pop()
+            stride, left = (apart if left == 1 else stride), left * more
         found.append(stride)
-        runs[-1] = left, stride * n
+        stride, left = stride * n, rest
     return found[::-1]
+
+
+def times(total: Dim, n: Dim) -> Dim | None:
+    """How often n stands in a number of elements; None where that is no whole number, as far as is known."""
+    if isinstance(n, int):
+        return total // n if total % n == 0 else None
+    return of(total).exactly(n)
 
 
 class Family(Hooking):

@@ -18,6 +18,8 @@ from stele.transform.loops import Loop, loops
 from stele.transform.prune import live_carries, needed, prune
 from stele.transform.share import shared
 
+LEVELS = 3
+"""At how many levels loops run in segments at most: of n steps the fourth root of n is kept then at each."""
 LEAST = 4
 """Steps of a loop that is worth segments."""
 ONCE = ("host", "matrices")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -100,6 +101,9 @@ VIEWS: dict[str, tuple[Any, Case] | tuple[Any, Case, Case]] = {
     "narrow":           (X, lambda xp, x: x[:, 1:3], lambda xp, x: x.narrow(1, 1, 2)),
     "unflatten":        (X, lambda xp, x: x.reshape(2, 3, 2, 2), lambda xp, x: x.unflatten(2, (2, -1))),
     "diagonal":         (M, lambda xp, x: x.reshape(-1)[::5], lambda xp, x: x.diagonal()),
+    "diagonal of axes": (X, lambda xp, x: x.reshape(2, -1)[:, 1::5][:, :2].T, lambda xp, x: x.diagonal(1, 1, 2).T[:2]),
+    "turned diagonal":  (M, lambda xp, x: x.reshape(-1)[4::5], lambda xp, x: x.diagonal(1, axis1=1, axis2=0)),
+    "cut diagonal":     (M, lambda xp, x: x.reshape(-1)[1::5], lambda xp, x: x[:, 1:].diagonal()),
     "st.diag":          (M, lambda xp, x: x.reshape(-1)[1::5], lambda xp, x: xp.diag(x, 1)),
     "linalg.diagonal":  (X, lambda xp, x: x.reshape(2, -1)[:, ::5], lambda xp, x: xp.linalg.diagonal(x)),
     "empty":            (X, lambda xp, x: x[:, 3:].reshape(0, 7)),
@@ -295,6 +299,27 @@ def test_open_sizes_and_loops() -> None:
     for n in (2, 3, 5):
         x = np.arange(3.0 * n, dtype="f4").reshape(n, 3)
         np.testing.assert_array_equal(f(st.tensor(x)).numpy(), law(x))
+
+    @st.compile(dims={"x": {0: "n", 1: "m"}})
+    def g(x: st.Tensor) -> st.Tensor:
+        y = x * 1
+        y.unsqueeze(1)[x.unsqueeze(1) > 3] = -1
+        y.diagonal(1).add_(10)
+        y.reshape(-1)[1:].mul_(2)
+        y.T.unsqueeze(0).squeeze()[0] += 5
+        return y
+
+    def law_of_g(x: Any) -> Any:
+        y = x * 1
+        y[x > 3] = -1
+        y.reshape(-1)[1:y.shape[1] * max(min(y.shape[0], y.shape[1] - 1), 0):y.shape[1] + 1] += 10
+        y.reshape(-1)[1:] *= 2
+        y.T[0] += 5
+        return y
+
+    for shape in ((2, 3), (3, 2), (4, 4), (5, 3)):
+        x = np.arange(float(math.prod(shape)), dtype="f4").reshape(shape)
+        np.testing.assert_array_equal(g(st.tensor(x)).numpy(), law_of_g(x))
 
     def body(c: st.Tensor, x: st.Tensor) -> tuple[st.Tensor, st.Tensor]:
         c = c * 1

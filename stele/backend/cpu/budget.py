@@ -27,14 +27,13 @@ from stele.kernel.slots import Slot, Slots, bytes_of
 from stele.kernel.spare import Paper, Task, Tasks, Unaffordable, sooner
 from stele.kernel.steps import Again, Crossing, Loop, Run, Step, everything, within
 from stele.ops.control import Scan
+from stele.transform.segments import LEVELS
 
 START = 100_000
 """What the start of a kernel costs, in multiplications of a product: a microsecond."""
 RUNG, RUNS, FEW = 0.96, 20_000, 4
 """From one number of bytes in between that is tried to the next; how many kernels run on paper for a budget, and how
 many numbers of bytes are tried at least: one in four of those behind them."""
-LEVELS = 3
-"""At how many levels loops run in segments at most: of n steps the fourth root of n is kept then at each."""
 SHOWN, UNKNOWN = 5, 16      # arrays that an error names; steps of a loop with a test
 KINDS = {"temp": "a value", "parameter": "a parameter", "constant": "a constant", "result": "a result",
          "kept": "what is kept,"}

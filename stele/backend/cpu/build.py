@@ -1,7 +1,7 @@
 """A graph laid out in memory, its kernels written for a machine, and what has to be known to call them."""
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -84,12 +84,12 @@ def planned(laid: Laid, entry: Entry) -> Plan:
     return Plan(places, laid.in_place, scratch, laid.slots.private)
 
 
-def manifest(traced: Graph, optimised: Callable[[], Graph], laid: Laid, entry: Entry, steady: tuple[int, ...],
+def manifest(traced: Graph, forms: Sequence[Callable[[], Graph]], laid: Laid, entry: Entry, steady: tuple[int, ...],
              report: Report) -> Manifest:
     """What has to be known to call an emitted program, and to explain it by the values of the graph as it was traced:
-    an op that Python computes may stand in the optimised one alone."""
+    an op that Python computes may stand in a later form of it alone."""
     slots, plan = laid.slots, planned(laid, entry)
-    hosts = tuple(HostNote(place(v, lambda: traced, optimised), slot, reads, makes)
+    hosts = tuple(HostNote(place(v, *forms), slot, reads, makes)
                   for v, slot, reads, makes in entry.hosts)
     report.sites = [v.where for v in slots.sites]
     report.refusals = [(v.op.name, *v.op.refusals(v.args[0].shape)) if isinstance(v.op, Lapack) else ()
