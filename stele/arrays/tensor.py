@@ -373,10 +373,11 @@ class Tensor(Familiar):
 
         Where a key names an element twice the last one stays.
         """
-        if isinstance(new, Tensor) and new.tie is not None and new.is_part(self, taken, key):
+        simple = is_simple(key)
+        if simple and isinstance(new, Tensor) and new.tie is not None and new.is_part(self, taken, key):
             return      # of x[key] += y, which has written it
         new = self.beside(new)
-        x, key = (self, key) if is_simple(key) else resolved(self, key, constant, new.ndim)
+        x, key = (self, key) if simple else resolved(self, key, constant, new.ndim)
         made = replaced(x, new, key)
         self.rebind(made if x is self else made.reshape(self.shape))
 

@@ -55,7 +55,7 @@ def arithmetic(f: Callable[..., Any]) -> Callable[..., Any]:
 def seeing(f: Callable[..., Any], back: Back | None=None, axes: int=0) -> Callable[..., Any]:
     """A function whose results are parts of its operand, or that one seen otherwise, as NumPy's views share memory.
 
-    `back` is for results of another dtype; of an operand of fewer `axes` they are its own.
+    `back` is for diagonals and for results of another dtype; of an operand of fewer `axes` they are its own.
     """
 def each_seen(f: Callable[..., Any], make: Callable[[Value, Shape], Value]) -> Callable[..., Any]:
     """A function of several operands, of each of which a result is a part, as of `seeing`: `make` gives that one, from

@@ -333,3 +333,14 @@ def test_open_sizes_and_loops() -> None:
         want[0] += k
         want.T[1] *= 2
     assert last.tolist() == want.tolist()
+
+
+def test_a_part_may_be_written_to_places_of_any_kind() -> None:
+    a = np.arange(12.0, dtype="f4").reshape(4, 3)
+    t = st.tensor(a)
+    for x, i, mask in ((a, np.array([2, 0]), a[:, 0] > 5), (t, st.tensor([2, 0]), st.tensor(a)[:, 0] > 5)):
+        x[i] = x[:2]
+        x[mask] = x[1]
+        x[[3, 1]] = x[1:3]
+        x[np.int64(0)] = x[1]
+    np.testing.assert_array_equal(t.numpy(), a)
