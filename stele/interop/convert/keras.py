@@ -41,6 +41,7 @@ def opened(path: Path) -> Source:
         if isinstance(like, dict | list):
             keys = [*like] if isinstance(like, dict) else range(len(like))
             return [answers(x[key], like[key]) for key in keys]
+        x = x[0] if isinstance(x, list) and len(x) == 1 else x      # of files of Keras 2, which had no list there
         return np.asarray(keras.ops.convert_to_numpy(x))
 
     return Source("Keras", module, arguments, arrays_of(module.weights.items()), module.state_dict(),
