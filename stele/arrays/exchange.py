@@ -40,7 +40,7 @@ expm1 log2 log10 exp2 sqrt square reciprocal sin cos tan sinh cosh tanh floor ce
 isfinite hypot copysign nextafter logaddexp heaviside matmul vecdot sum mean prod max min var std all any argmax
 argmin clip where concatenate stack reshape swapaxes squeeze moveaxis flip roll tril triu broadcast_to expand_dims
 zeros_like ones_like full_like empty_like asarray zeros ones full empty arange linspace eye cumulative_sum
-cumulative_prod sort argsort unique unique_all unique_counts unique_inverse unique_values nonzero searchsorted tile
+cumulative_prod unique unique_all unique_counts unique_inverse unique_values nonzero searchsorted tile
 kron outer cross diag trace tensordot einsum diff trapezoid interp convolve median percentile quantile cov corrcoef
 histogram bincount isclose count_nonzero isin meshgrid broadcast_arrays nan_to_num nanmean nansum nanmax
 nanmin nanstd nanvar nanmedian vstack hstack dot take_along_axis rot90 flatnonzero argwhere conj real imag angle i0
@@ -76,9 +76,14 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "cumprod":      lambda a, axis=None, dtype=None: stele().cumulative_prod(*flat(a, axis), dtype=dtype),
     "split":        lambda ary, indices_or_sections, axis=0: stele().split(
                         ary, sections(ary.shape[axis], indices_or_sections), axis=axis),
+    "sort":         lambda a, axis=-1, kind=None, stable=None: in_order("sort", a, axis, kind, stable),
+    "argsort":      lambda a, axis=-1, kind=None, stable=None: in_order("argsort", a, axis, kind, stable),
+    "pad":          lambda array, pad_width, mode="constant", constant_values=0: padded(
+                        array, pad_width, mode, constant_values),
     "take":         lambda a, indices, axis=None, mode="raise": stele().take(
                         *flat(a, axis, listed(indices)), mode=mode),
 }
+SIDES = "constant", "edge", "reflect", "symmetric", "wrap"      # what `pad` puts there, in the words of both
 LOOKS, SAME = frozenset(LOOKING.split()), frozenset(NAMESAKES.split())
 REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
            "logical_or": "any"}
@@ -97,6 +102,20 @@ def sections(n: int, at: Any) -> list[int]:
 def flat(a: Any, axis: int | None, *more: Any) -> tuple[Any, ...]:
     """An array and an axis, with more between them: without an axis all elements in a row."""
     return (a.flatten(), *more, 0) if axis is None else (a, *more, axis)
+
+
+def in_order(name: str, a: Any, axis: int | None, kind: Any, stable: Any) -> Any:
+    """What sorts is stable here, whichever `kind` NumPy is asked for; it refuses what is none."""
+    np.sort(np.empty(0), kind=kind, stable=stable)
+    return getattr(stele(), name)(*flat(a, axis))
+
+
+def padded(a: Any, widths: Any, mode: Any, value: Any) -> Any:
+    """NumPy's pad, which keeps the dtype; what its other modes put there is computed of the numbers."""
+    if mode not in SIDES or np.ndim(value) or isinstance(widths, dict):
+        more = {"constant_values": value} if mode == "constant" else {}
+        return leaving(np.pad, "np.pad", (a, widths, mode), more)
+    return stele().pad(a, widths, value=value, mode=mode).astype(a.dtype)
 
 
 def multiplied(a: Any, b: Any) -> Any:
@@ -128,17 +147,21 @@ def respelled(f: Any, own: Callable[..., Any], args: tuple[Any, ...], kwargs: di
     name; None where one of them has no name here. What is as NumPy has it is left out. Lists of numbers are arrays.
     """
     form, ours = form_of(f), form_of(own).parameters
-    placed, named = list[Any](), dict[str, Any]()
+    placed, by_name, named = list[Any](), dict[str, Any](), dict[str, Any]()
     for name, x in form.bind(*args, **kwargs).arguments.items():
         p = form.parameters[name]
         if p.kind is p.VAR_POSITIONAL:
             placed += x
-        elif p.kind is p.POSITIONAL_ONLY or (p.default is p.empty and p.kind is not p.VAR_KEYWORD):
+        elif p.kind is p.VAR_KEYWORD:
+            by_name |= x
+        elif p.kind is p.POSITIONAL_ONLY or p.default is p.empty:
             placed.append(x)
         elif not is_usual(x, p.default):
-            if (here := spelled(name, ours)) is None or here in [*ours][:len(placed)]:
-                return None
-            named[here] = x
+            by_name[name] = x
+    for name, x in by_name.items():
+        if (here := spelled(name, ours)) is None or here in [*ours][:len(placed)]:
+            return None
+        named[here] = x
     arrays = {name for name, p in ours.items() if str(p.annotation).startswith("TensorLike")}
     return [listed(x) if name in arrays else x for name, x in zip_longest(ours, placed)][:len(placed)], \
         {name: listed(x) if name in arrays else x for name, x in named.items()}

@@ -232,7 +232,9 @@ def test_functions_without_a_counterpart_leave_the_program() -> None:
     x = st.tensor([4, 6])
     for made, want in ((np.gcd(x, 2), [2, 2]), (np.subtract.accumulate(x), [4, -2]), (np.packbits(x > 4), [64]),
                        (np.multiply.outer(x, x), [[16, 24], [24, 36]]), (np.sum(x, where=[True, False]), 4),
-                       (np.unique(x, return_counts=True)[1], [1, 1])):
+                       (np.unique(x, return_counts=True)[1], [1, 1]), (np.pad(x, 1, "mean"), [5, 4, 6, 5]),
+                       (np.pad(x, 1, constant_values=(1, 2)), [1, 4, 6, 2]),
+                       (np.pad(x, 1, "linear_ramp", end_values=2), [2, 4, 6, 2])):
         assert isinstance(made, np.ndarray | np.generic) and made.tolist() == want
     with pytest.raises(ArgumentError, match=r"np\.subtract\.accumulate has no counterpart.*x\.numpy\(\)"):
         np.subtract.accumulate(st.tensor([1.0, 2.0], requires_grad=True))
@@ -243,6 +245,17 @@ def test_functions_without_a_counterpart_leave_the_program() -> None:
     counts = np.zeros(3)
     np.add.at(counts, st.tensor([1, 1]), st.tensor([2.0, 3.0]))
     assert counts.tolist() == [0, 5, 0]
+
+
+def test_sorts_and_pads_of_numpy_are_part_of_the_program() -> None:
+    """In whichever order NumPy is asked to sort, and in the dtype that it keeps; it refuses what it does not know."""
+    x = st.tensor([3, 1, 2])
+    f = st.compile(lambda x: np.pad(np.argsort(x, kind="stable"), 1, constant_values=7.5))
+    assert f(x).tolist() == [7, 1, 2, 0, 7] and f(x).dtype == st.int64
+    g = st.grad(lambda x: (np.pad(np.sort(x, kind="heapsort"), 1) * st.tensor([9.0, 1, 2, 3, 9])).sum())
+    assert g(x.astype("float32")).tolist() == [3, 1, 2]
+    with pytest.raises(ValueError, match="kind"):
+        np.sort(x, kind="bogus")
 
 
 def test_arrays_of_numpy_take_tensors_in_place() -> None:
@@ -270,6 +283,13 @@ PLACED = {
     "gradient":   lambda x: np.gradient(x, 0.5, axis=1),
     "select":     lambda x: np.select([x > 1, x > 0], [x, -x], 0),
     "histogram":  lambda x: np.histogram(x, 3, (-1, 1))[0],
+    "sort":       lambda x: np.sort(x, 0, "mergesort"),
+    "sorted":     lambda x: np.sort(x, axis=None),
+    "argsort":    lambda x: np.argsort(x, kind="stable"),
+    "order":      lambda x: np.argsort(x, None, stable=True),
+    "pad":        lambda x: np.pad(x, 1),
+    "padded":     lambda x: np.pad(x, ((1, 0), (0, 2)), constant_values=3),
+    "mirrored":   lambda x: np.pad(x, (2, 1), "reflect"),
 }
 
 
