@@ -410,3 +410,9 @@ def test_widths_of_padding_are_numpys(widths: Any) -> None:
     assert np.array_equal(np.pad(st.tensor(x), widths), np.pad(x, widths))
     with pytest.raises(ArgumentError, match=r"\(2, 1\) is a pair for all axes"):
         st.pad(st.zeros(2, 2, 2), (1, 2, 3))
+
+
+def test_whole_quotients_by_subnormals_are_infinite_where_products_take_these_for_zeros_too() -> None:
+    x, y = np.array([[6e-39], [0.0], [1.0], [-6e-39]], "f4"), np.array([[-199.0]], "f4")
+    all_give(np.array([[-np.inf], [-np.inf], [-199], [np.inf]], "f4"),
+             lambda x, y: ((y // x) @ st.ones(1, 1)), x, y)

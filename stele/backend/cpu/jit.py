@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import re
 import sys
 import threading
 import time
@@ -25,6 +26,10 @@ from stele.backend.cpu.target import Target
 from stele.backend.locks import COMPILING
 from stele.errors import CompileError
 
+HEAD = re.compile(r"^define [^{\n]*(?<! )", re.MULTILINE)
+SUBNORMALS = r'\g<0> "denormal-fp-math"="dynamic"'
+"""Programs with products take subnormal numbers for zeros, others do not, and share kernels: LLVM is told that it cannot
+know, or `x == 0 or isinf(x)` becomes a question about bits."""
 TURN = 2e-4     # seconds that a thread coming from LLVM waits for the one that writes Python objects, at most
 
 
@@ -174,7 +179,7 @@ class _Tools:
     def optimised(self, text: str, target: Target, times: Times) -> llvm.ModuleRef:
         with times.phase("parse"):
             try:
-                module = llvm.parse_assembly(text, llvm.create_context())
+                module = llvm.parse_assembly(HEAD.sub(SUBNORMALS, text), llvm.create_context())
                 module.triple = target.triple
                 module.verify()
             except RuntimeError as error:
