@@ -28,8 +28,8 @@ from stele.errors import CompileError
 
 HEAD = re.compile(r"^define [^{\n]*(?<! )", re.MULTILINE)
 SUBNORMALS = r'\g<0> "denormal-fp-math"="dynamic"'
-"""Programs with products take subnormal numbers for zeros, others do not, and share kernels: LLVM is told that it cannot
-know, or `x == 0 or isinf(x)` becomes a question about bits."""
+"""Programs with products take subnormal numbers for zeros, others do not, and they share kernels: LLVM is told that it
+cannot know, or `x == 0 or isinf(x)` becomes a question about bits."""
 TURN = 2e-4     # seconds that a thread coming from LLVM waits for the one that writes Python objects, at most
 
 
