@@ -40,7 +40,6 @@ class View(Cell):
 
     def __init__(self, whole: Cell, at: Array, dtype: DType, part: str) -> None:
         self.of, self.at, self.dtype, self.part, self.logarithm = whole, at, dtype, part, None
-        self.is_writable = at.flags.writeable
 
     @property
     def shape(self) -> tuple[int, ...]: return self.at.shape
@@ -69,9 +68,9 @@ def views(kind: Kind, x: Cell, made: Sequence[Cell], attributes: dict[str, Any])
     for y, c in zip(found if isinstance(found, list) else [found], made, strict=True):
         if kind.name == "diagonal":
             y.setflags(write=at.flags.writeable)    # NumPy means to allow that, and PyTorch does
-        c.is_writable = y.flags.writeable
         part = kind.name if parts else x.part if isinstance(x, View) else ""
         results.append(View(x.whole, y, c.dtype, part) if np.shares_memory(at, y) else c)
+        results[-1].is_writable = y.flags.writeable and (x.is_writable or results[-1] is c)
     return results
 
 
