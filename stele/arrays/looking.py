@@ -97,7 +97,20 @@ class Looking(Handle):
 
     @public
     def numpy(self) -> Array:
-        """The numbers as a read-only NumPy array: a lease on the tensor's own memory, no copy but of another device."""
+        """The numbers as a read-only NumPy array: a lease on the tensor's own memory, no copy but of another device.
+
+        Of the tensor's shape and dtype (bfloat16 as `ml_dtypes` has it), as `np.asarray(x)`. Others may share that
+        memory, so NumPy refuses to write there ("assignment destination is read-only"), and an array that was asked
+        for before keeps its numbers when the tensor is written to. Write to the tensor, or to a copy. Raises TraceError
+        for a tensor of a function that is being compiled.
+
+        >>> x = st.zeros(3)
+        >>> x[0] = 1                        # the tensor
+        >>> a = np.array(x)                 # a copy
+        >>> a[1] = 5
+        >>> x.numpy().tolist(), a.tolist(), x.numpy().flags.writeable
+        ([1.0, 0.0, 0.0], [1.0, 5.0, 0.0], False)
+        """
         return self.read("x.numpy()")
 
     def one(self, asked: str, many: str, traced: str) -> Any:

@@ -44,8 +44,8 @@ def live(source: Source, ops: Collection[str]) -> Iterator[dict[str, Any]]:
         is_marked = source.kind == "sample" or info.name not in UNMARKED
         calls = getattr(info, f"{source.kind}_inputs")("cpu", dtype, requires_grad=is_marked and info.supports_autograd)
         for i, sample in spread(list(calls), source.most):
-            yield {"op": info.name, "variant": info.variant_test_name, "i": i,
-                   **answered(torch, info.op, sample, is_marked, random)}
+            if (found := answered(torch, info.op, sample, is_marked, random)) is not None:
+                yield {"op": info.name, "variant": info.variant_test_name, "i": i, **found}
 
 
 def spread(calls: list[Any], most: int | None) -> list[tuple[int, Any]]:
@@ -54,9 +54,9 @@ def spread(calls: list[Any], most: int | None) -> list[tuple[int, Any]]:
     return [(k * len(calls) // count, calls[k * len(calls) // count]) for k in range(count)]
 
 
-def answered(torch: Any, op: Callable[..., Any], sample: Any, is_marked: bool, random: Any) -> dict[str, Any]:
+def answered(torch: Any, op: Callable[..., Any], sample: Any, is_marked: bool, random: Any) -> dict[str, Any] | None:
     """A call, PyTorch's results, and their products with the Jacobian for normal cotangents; of floats narrower than
-    float64 also what it gives for the same numbers in float64, as `wide`."""
+    float64 also what it gives for the same numbers in float64, as `wide`. None of operators that are not for these."""
     call = ((sample.input, *sample.args), {k: v for k, v in sample.kwargs.items() if k not in PLACES})
 
     def marked(x: Any) -> bool:
@@ -64,6 +64,8 @@ def answered(torch: Any, op: Callable[..., Any], sample: Any, is_marked: bool, r
 
     args, kwargs = mapped(torch, call, array)
     y, ct, diff, slopes = computed(torch, op, call, marked, random)
+    if y is None:
+        return None
     wide: dict[str, Any] = {}
     if any(x.dtype == torch.float32 for x in y):
         large = mapped(torch, call, lambda x: widened(torch, x), is_plain=False)
@@ -84,6 +86,8 @@ def computed(torch: Any, op: Callable[..., Any], call: Any, marked: Callable[[An
 
     args, kwargs = mapped(torch, call, leaf, is_plain=False)
     y = op(*args, **kwargs)
+    if y is NotImplemented:
+        return None, None, None, None
     made: list[Any] = []
     mapped(torch, y if isinstance(y, torch.Tensor) else tuple(y), made.append)
     diff = [k for k, x in enumerate(given) if x.requires_grad]
