@@ -50,7 +50,8 @@ def test_programs_read_back() -> None:
 
 
 def test_kinds_of_programs_are_all_there() -> None:
-    """All dtypes, loops in loops, gradients, open sizes, updates, aliases, the large and the empty."""
+    """All dtypes, loops in loops, gradients, open sizes, updates, aliases, the large and the empty,
+    functions of NumPy on tensors, and its arrays beside them."""
     made = [random_program(seed) for seed in range(600)]
     arrays = [a for p in made for args in p.arguments for a in args]
     assert len({a.dtype.name for a in arrays}) == 15
@@ -59,7 +60,8 @@ def test_kinds_of_programs_are_all_there() -> None:
     assert sum(p.gradient for p in made) > 20 and sum(p.is_open for p in made) > 10
     assert sum(len(p.results) > 1 for p in made) > 50
     kinds = {s.kind for p in made for s in p.steps}
-    assert kinds >= {"scan", "branch", "repeat_while", "setitem", "update", "alias"}
+    assert kinds >= {"scan", "branch", "repeat_while", "setitem", "update", "alias", "np.add", "np.concatenate", "operator.add"}
+    assert any(isinstance(a, np.ndarray) for p in made for s in p.steps for a in s.args), "arrays beside tensors"
     held = [(s.kind, t.kind) for p in made for s in p.steps for b in s.bodies.values() for t in b.steps if t.bodies]
     assert len(set(held)) == 9, "each of loops and branches within each other"
 

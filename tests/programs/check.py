@@ -174,11 +174,14 @@ def widened(program: Program) -> Program:
     """The program in float64 wherever it is in floats."""
     def attribute(a: Any) -> Any:
         if isinstance(a, Program):
-            return replace(a, steps=tuple(replace(s, attributes={n: attribute(b) for n, b in s.attributes.items()})
-                                          for s in a.steps))
+            return replace(a, steps=tuple(replace(s, args=tuple(map(array, s.args)), attributes={
+                n: attribute(b) for n, b in s.attributes.items()}) for s in a.steps))
         return "float64" if a in ("float32", "float16", "bfloat16") else "complex128" if a == "complex64" else a
-    arguments = tuple(tuple(a.astype("f8") if type_named(a.dtype).is_float else a for a in args)
-                      for args in program.arguments)
+
+    def array(a: Any) -> Any:
+        return a.astype("f8") if isinstance(a, np.ndarray) and type_named(a.dtype).kind == "f" else a
+
+    arguments = tuple(tuple(map(array, args)) for args in program.arguments)
     return replace(attribute(program), arguments=arguments)
 
 

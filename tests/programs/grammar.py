@@ -19,8 +19,10 @@ from tests.programs.program import Program, Step
 
 T = TypeVar("T")
 Reshape = Callable[[tuple[int, ...]], tuple[int, ...]]
-FEATURES = frozenset({"in-place", "open", "scan", "nested", "gradient", "special", "half", "large", "empty"})
+FEATURES = frozenset({"in-place", "open", "scan", "nested", "gradient", "special", "half", "large", "empty",
+                      "mixed"})
 TAME = 100.0
+WRITTEN = 2000          # elements of an array that stands in the program
 Refused = (ValueError, IndexError, TypeError, ZeroDivisionError, KeyError, OverflowError)
 
 
@@ -53,10 +55,11 @@ class Growth:
 
     def coin(self) -> bool: return bool(self.rng.random() < 0.5)
     def has(self, feature: str) -> bool: return feature in self.features
-    def cell(self, x: str) -> Cell: return self.envs[0][x]
-    def shape(self, x: str) -> tuple[int, ...]: return self.cell(x).shape
-    def ndim(self, x: str) -> int: return len(self.shape(x))
-    def dtype(self, x: str) -> DType: return self.cell(x).dtype
+    def is_mixed(self, chance: float) -> bool: return self.has("mixed") and bool(self.rng.random() < chance)
+    def cell(self, x: str | Array) -> Cell: return self.envs[0][x] if isinstance(x, str) else held(x)
+    def shape(self, x: str | Array) -> tuple[int, ...]: return self.cell(x).shape
+    def ndim(self, x: str | Array) -> int: return len(self.shape(x))
+    def dtype(self, x: str | Array) -> DType: return self.cell(x).dtype
     def axis(self, x: str) -> int: return self.integer(0, self.ndim(x) - 1) - self.ndim(x) * self.coin()
     def is_open(self, x: str, axis: int) -> bool: return len({env[x].shape[axis] for env in self.envs}) > 1
     def is_alias(self, x: str, z: str) -> bool: return self.cell(x) is self.cell(z)
@@ -79,8 +82,26 @@ class Growth:
         return self.choose([0, 1, 2, 3, 100]) * (-1 if d.kind == "i" and self.coin() else 1) if not d.is_float else \
             self.choose([0, 1, 2, 0.5, -1, -0.5, 3.0, 0.1, 1e-3, 7])
 
+    def array(self, of: DType, shape: tuple[int, ...]) -> Array:
+        """An array of NumPy's as it stands in the program."""
+        self.need(math.prod(shape) <= WRITTEN)
+        return np.asarray(numbers.draw(self.rng, of, shape, 0, tame=True))
+
+    def beside(self, x: str) -> Any:
+        """An array or a number of NumPy's that broadcasts with x at every call."""
+        others = "float32", "float64", "int32", "bool"
+        of = self.dtype(x) if self.rng.random() < 0.7 else type_named(self.choose(others))
+        self.need(not (self.tame and of.is_complex))
+        if self.rng.random() < 0.3 and of.kind in "iuf":
+            return np.dtype(of.numpy).type(self.choose([0, 1, 2, 3, 7]))
+        shape = tuple(1 if self.is_open(x, k) or self.rng.random() < 0.3 else n for k, n in enumerate(self.shape(x)))
+        return self.array(of, shape[self.integer(0, len(shape)):] if self.coin() else shape)
+
     def partner(self, x: str) -> Any:
-        """Another operand: an array that broadcasts with x, or a number."""
+        """Another operand: an array that broadcasts with x, or a number; of NumPy's where those are mixed."""
+        if self.is_mixed(0.2):
+            return self.beside(x)
+
         def fits(z: str) -> bool:
             try:
                 return math.prod(np.broadcast_shapes(self.shape(x), self.shape(z))) <= self.most
@@ -89,14 +110,16 @@ class Growth:
         found = self.names(fits)
         return self.choose(found) if found and self.rng.random() < 0.8 else self.number(x)
 
-    def bool_like(self, x: str) -> str:
+    def bool_like(self, x: str) -> Any:
         """A condition of x's shape."""
+        if self.is_mixed(0.2) and not any(self.is_open(x, k) for k in range(self.ndim(x))):
+            return self.array(type_named("bool"), self.shape(x))
         found = self.names(lambda z: self.dtype(z).kind == "b" and self.shape(z) == self.shape(x))
         return self.choose(found) if found else self.added(
             "b", [numbers.draw(self.rng, type_named("bool"), env[x].shape, 0) for env in self.envs])
 
-    def indices(self, x: str, axis: int, shape: Reshape, negative: bool = True) -> str:
-        """New integers that name elements of an axis of x."""
+    def indices(self, x: str, axis: int, shape: Reshape, negative: bool = True) -> Any:
+        """New integers that name elements of an axis of x: an input, or an array of NumPy's."""
         of = self.choose([d for d in REAL if d.kind in "iu"])
         made = []
         for env in self.envs:
@@ -104,14 +127,17 @@ class Growth:
             self.need(0 < n <= highest(of))
             low = -n if negative and of.kind == "i" else 0
             made.append(self.rng.integers(low, n, shape(env[x].shape)).astype(of.numpy))
-        return self.added("k", made)
+        closed = len({(env[x].shape[axis], a.shape) for env, a in zip(self.envs, made)}) == 1
+        return made[0] if closed and made[0].size <= WRITTEN and self.is_mixed(0.3) else self.added("k", made)
 
-    def input_for(self, x: str, shape: Reshape, open_axis: int | None = None) -> str:
-        """A new input of x's dtype, such as weights."""
+    def input_for(self, x: str, shape: Reshape, open_axis: int | None = None) -> Any:
+        """A new input of x's dtype, such as weights, or an array of NumPy's."""
         self.need(not self.tame or not self.dtype(x).is_complex)
         shapes = [shape(env[x].shape) for env in self.envs]
         if open_axis is None:
             self.need(len(set(shapes)) == 1)
+            if math.prod(shapes[0]) <= WRITTEN and self.is_mixed(0.2):
+                return self.array(self.dtype(x), shapes[0])
         made = [numbers.draw(self.rng, self.dtype(x), s, 0, tame=True) for s in shapes]
         return self.added("w", made[:1] * len(made) if len(set(shapes)) == 1 else made)
 
@@ -170,7 +196,7 @@ class Growth:
 
     def refuse_dtypes(self, kind: Kind, args: Sequence[Any]) -> None:
         """Operands meet in a dtype of the kind's domain, and halves are there where they are wanted."""
-        met = [self.dtype(a) for a in args if isinstance(a, str)]
+        met = [self.dtype(a) for a in args if isinstance(a, str | np.ndarray)]
         if kind.operands in ("common", "float"):
             self.need(common(*met).kind in kind.domain)
         self.need(not self.tame or kind.operands != "float" or common(*met).is_float)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Made = tuple[tuple[Any, ...], dict[str, Any]]
 Make = Callable[["Growth", str], Made]
 INT = "iu"
+PYTHON = (bool, int, float, complex)
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def alone(g: Growth, x: str) -> Made:
 def paired(g: Growth, x: str) -> Made:
     """x and something it broadcasts with, in either order."""
     z = g.partner(x)
-    return ((x, z) if g.rng.random() < 0.5 or not isinstance(z, str) else (z, x)), {}
+    return ((x, z) if g.rng.random() < 0.5 or isinstance(z, PYTHON) else (z, x)), {}
 
 
 def inside(*steps: str) -> Make:

@@ -17,6 +17,7 @@ from tests.programs import moves, reductions, windows
 from tests.programs.complexes import COMPLEX, TAKES_COMPLEX, part
 from tests.programs.kind import INT, Kind, Made, accumulated, alone, floats, inside, named, paired, place, truth
 from tests.programs.matrices import LINEAR
+from tests.programs.mixed import in_other_words
 from tests.programs.numbers import F32, Array, common, wide
 from tests.programs.program import Program
 from tests.programs.special import DRAWS, HIGHER, SPECIAL, signed
@@ -318,12 +319,12 @@ WRITES = frozenset(k.name for k in IN_PLACE) - {"alias"}
 
 def writes(program: Program) -> bool:
     """Whether a program writes in place, in the body of a loop or a branch too."""
-    return any(s.kind in WRITES or any(map(writes, s.bodies.values())) for s in program.steps)
+    return any(s.law in WRITES or any(map(writes, s.bodies.values())) for s in program.steps)
 
 
-
-ALL = tuple(replace(k, domain=k.domain + "c") if k.name in TAKES_COMPLEX else k for k in (
+OWN = tuple(replace(k, domain=k.domain + "c") if k.name in TAKES_COMPLEX else k for k in (
     *ELEMENTWISE, *SPECIAL, *REDUCTIONS, *MOVES, *LINEAR, *WINDOWS, *COMPLEX, *DRAWS, *HIGHER, *HOST, *IN_PLACE))
+ALL = (*OWN, *in_other_words(OWN))
 KINDS = {k.name: k for k in ALL}
 
 # Steps one behind the other that rewrites look for; a number is the second operand of the step before it.

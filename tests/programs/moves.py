@@ -73,12 +73,16 @@ def joined(g: Growth, x: str) -> Any:
     """Two to four arrays that agree but for one axis."""
     k = g.integer(0, g.ndim(x) - 1)
     def rest(z: str) -> Any: return (*g.shape(z)[:k], *g.shape(z)[k + 1:])
-    fits = g.names(lambda z: g.ndim(z) == g.ndim(x) and rest(z) == rest(x))
-    return (x, *(g.choose(fits) for _ in range(g.integer(1, 3)))), {"axis": k}
+    fits: list[Any] = [*g.names(lambda z: g.ndim(z) == g.ndim(x) and rest(z) == rest(x))]
+    if g.is_mixed(0.3):
+        fits = [g.array(g.dtype(x), (*g.shape(x)[:k], g.integer(1, 3), *g.shape(x)[k + 1:]))]
+    others = [g.choose(fits) for _ in range(g.integer(1, 3))]
+    return ((x, *others) if g.coin() else (*others, x)), {"axis": k}
 
 
 def stacked(g: Growth, x: str) -> Any:
-    fits = g.names(lambda z: g.shape(z) == g.shape(x) and g.dtype(z) == g.dtype(x))
+    fits: list[Any] = [*g.names(lambda z: g.shape(z) == g.shape(x) and g.dtype(z) == g.dtype(x))]
+    fits = [g.array(g.dtype(x), g.shape(x))] if g.is_mixed(0.3) else fits
     g.need(g.ndim(x) < 5)
     return (x, *(g.choose(fits) for _ in range(g.integer(1, 2)))), {"axis": g.integer(0, g.ndim(x))}
 
@@ -434,6 +438,8 @@ def source(g: Growth, x: str, shape: tuple[int, ...]) -> Any:
     """What may be written to a part of x of that shape: a number, or an array of a dtype that fits into x's."""
     fits = g.names(lambda z: common(g.dtype(x), g.dtype(z)) == g.dtype(x) and not g.is_alias(x, z)
                    and fits_into(g.shape(z), shape))
+    if g.is_mixed(0.3):
+        return g.array(g.dtype(x), tuple(1 if g.coin() else n for n in shape[g.integer(0, len(shape)):]))
     return g.choose([*fits, *[g.number(x)] * (1 + (not fits))])
 
 

@@ -100,7 +100,7 @@ class Oracle:
         self.shares = writes(program)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            if self.rng is not None and any(s.kind in PRODUCTS for s in program.steps):
+            if self.rng is not None and any(s.law in PRODUCTS for s in program.steps):
                 env = {n: self.settled(c.array, c.dtype, False) for n, c in env.items()}
             given = list(env.values())
             return self.steps(program, env), given
@@ -118,12 +118,12 @@ class Oracle:
             return self.chosen(step, env)
         if step.kind == "alias":
             return [env[step.args[0]]]
-        kind = KINDS[step.kind]
-        cells = [env[a] if isinstance(a, str) else a for a in step.args]
+        kind = KINDS[step.law]
+        cells = [env[a] if isinstance(a, str) else held(a) if isinstance(a, np.ndarray) else a for a in step.args]
         made = self.call(kind, cells, step.attributes)
-        if step.kind in VIEWS and self.shares:
+        if step.law in VIEWS and self.shares:
             return views(kind, cells[0], made, step.attributes)
-        if step.kind in WRITES:
+        if step.law in WRITES:
             (target,), cell = made, cells[0]
             if not cell.is_writable:
                 raise ValueError("written in place, but read-only")
@@ -355,12 +355,14 @@ def overflows(kind: Kind, numbers: Sequence[Array], dtypes: Sequence[DType], att
 
 
 def weak(number: Any, beside: DType) -> DType:
-    """The dtype of a Python number beside an array: the array's, unless it is of a lower kind."""
-    if isinstance(number, bool):
+    """The dtype of a number beside an array: the array's, unless it is of a lower kind. Numbers of NumPy's are numbers,
+    but that among bools they keep their dtype."""
+    own = np.asarray(number).dtype.kind
+    if own in "fc":
+        return beside if beside.is_float else F32
+    if own == "b" or beside.kind != "b":
         return beside
-    if isinstance(number, int):
-        return I64 if beside.kind == "b" else beside
-    return beside if beside.is_float else F32
+    return type_named(number.dtype) if isinstance(number, np.generic) else I64
 
 
 def held(a: Array) -> Cell:

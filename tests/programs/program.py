@@ -17,14 +17,27 @@ INLINE = 64
 NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 
 
+def law_of(kind: str) -> str:
+    """A kind in whichever words."""
+    return kind.rpartition(".")[2]
+
+
 @dataclass(frozen=True)
 class Step:
-    """targets = kind(*args, **attributes); an argument is a name or a Python number."""
+    """targets = kind(*args, **attributes); an argument is a name, a number, or an array or a number of NumPy's.
+
+    A kind with a dot is the one behind it in the words of another: `np.add` is NumPy's function, `operator.add` is +.
+    """
 
     targets: tuple[str, ...]
     kind: str
     args: tuple[Any, ...]
     attributes: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def law(self) -> str:
+        """The kind whose law it follows."""
+        return law_of(self.kind)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,7 +78,7 @@ class Program:
         """Without steps, and but for `inputs` without inputs, that no result needs; what is written in place is needed
         where its name is."""
         needed, kept = set(self.results), list[Step]()
-        shared = {n for s in self.steps if s.kind in VIEWS | {"alias"} for n in (*s.targets, *s.names)}
+        shared = {n for s in self.steps if s.law in VIEWS | {"alias"} for n in (*s.targets, *s.names)}
         for step in reversed(self.steps):
             written = set(step.targets) if step.targets else {step.args[0]}
             if written & needed or (written & shared and not step.targets):
@@ -90,9 +103,10 @@ def lines(program: Program, name: str, indent: str) -> Iterator[str]:
         for attribute, body in step.bodies.items():
             yield from lines(body, f"{attribute}{k}", indent + "    ")
             attributes[attribute] = Name(f"{attribute}{k}")
-        written = [*(a if isinstance(a, str) else repr(a) for a in step.args),
+        written = [*(a if isinstance(a, str) else array_text(a) if isinstance(a, np.ndarray) else repr(a)
+                     for a in step.args),
                    *(f"{n}={a!r}" for n, a in attributes.items())]
-        head = f"{', '.join(step.targets)}{',' if len(step.targets) == 1 and step.kind in SEVERAL else ''} = "
+        head = f"{', '.join(step.targets)}{',' if len(step.targets) == 1 and step.law in SEVERAL else ''} = "
         yield f"{indent}    {head if step.targets else ''}{step.kind}({', '.join(written)})"
     results = ", ".join(program.results)
     yield f"{indent}    return {f'differentiated({results})' if program.gradient else f'({results},)'}"
@@ -118,6 +132,14 @@ def array_text(x: Array) -> str:
     return f"array({x.dtype.name}, {x.shape}, {packed!r})"
 
 
+def array_of(name: str, shape: tuple[int, ...], numbers: Any) -> Array:
+    """The array that `array_text` wrote."""
+    of = dtype(name).numpy
+    made = np.frombuffer(zlib.decompress(base64.b64decode(numbers)), of) if isinstance(numbers, str) else \
+        np.array(numbers, of)
+    return made.reshape(shape).copy()
+
+
 def parse(text: str) -> Program:
     """The program that `show` printed."""
     note = "\n".join(line[2:] for line in text.splitlines() if line.startswith("# "))
@@ -140,7 +162,7 @@ def read(function: ast.FunctionDef) -> Program:
         args = tuple(a.id if isinstance(a, ast.Name) and a.id not in NUMBERS else value(a, inner)
                      for a in node.value.args)
         attributes = {str(k.arg): value(k.value, inner) for k in node.value.keywords}
-        steps.append(Step(targets, node.value.func.id, args, attributes))  # type: ignore[attr-defined]
+        steps.append(Step(targets, ast.unparse(node.value.func), args, attributes))
     end = function.body[-1]
     assert isinstance(end, ast.Return) and isinstance(end.value, ast.Call | ast.Tuple)
     results = end.value.args if isinstance(end.value, ast.Call) else end.value.elts
@@ -160,10 +182,9 @@ def value(node: ast.expr, inner: dict[str, Program]) -> Any:
         case ast.Name("Ellipsis"): return ...
         case ast.Call(ast.Name("slice"), parts): return slice(*(value(p, inner) for p in parts))
         case ast.Call(ast.Name("array"), [ast.Name(name), shape, data]) if name in DTYPES:
-            numbers, of = value(data, inner), dtype(name).numpy
-            made = np.frombuffer(zlib.decompress(base64.b64decode(numbers)), of) if isinstance(numbers, str) else \
-                np.array(numbers, of)
-            return made.reshape(value(shape, inner)).copy()
+            return array_of(name, value(shape, inner), value(data, inner))
+        case ast.Call(ast.Attribute(ast.Name("np"), name), [number]):
+            return getattr(np, name)(value(number, inner))
         case _: raise ValueError(f"cannot read {ast.unparse(node)!r}")
 
 

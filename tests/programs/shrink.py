@@ -101,11 +101,17 @@ def smaller_sizes(program: Program) -> Iterator[Program]:
     for n in sorted({n for args in program.arguments for a in args for n in a.shape if n > 1}, reverse=True):
         for less in dict.fromkeys((1, 2, n // 4, n // 2, n - 1)):
             if 0 < less < n:
-                steps = tuple(replace(s, attributes={k: resized(a, n, less) for k, a in s.attributes.items()})
-                              for s in program.steps)
+                steps = tuple(replace(s, args=tuple(shortened(a, n, less) for a in s.args), attributes={
+                    k: resized(a, n, less) for k, a in s.attributes.items()}) for s in program.steps)
                 yield replace(program, steps=steps, arguments=tuple(tuple(
-                    a[tuple(slice(less) if m == n else slice(None) for m in a.shape)].copy() for a in args)
-                    for args in program.arguments))
+                    shortened(a, n, less) for a in args) for args in program.arguments))
+
+
+def shortened(a: Any, n: int, less: int) -> Any:
+    """An array with one length of its axes in place of another; what else an argument is as it is."""
+    if not isinstance(a, np.ndarray):
+        return a
+    return a[tuple(slice(less) if m == n else slice(None) for m in a.shape)].copy()
 
 
 def resized(a: Any, n: int, less: int) -> Any:

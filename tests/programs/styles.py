@@ -12,11 +12,13 @@ import numpy as np
 
 import stele as st
 from stele.errors import OutOfMemory, ShapeError
+from stele.ir.types import DTYPES
 from stele.pipeline import PASSES
 from stele.transform import narrow, segments
 from tests.programs.kinds import KINDS, writes
+from tests.programs.mixed import spoken
 from tests.programs.numbers import Array
-from tests.programs.program import VIEWS, Program, show
+from tests.programs.program import VIEWS, Program, array_of, law_of, show
 from tests.programs.special import STARTED
 
 Numbers = list[Array]
@@ -59,13 +61,13 @@ def loss_of(results: Sequence[Any]) -> Any:
 
 WORDS: dict[str, Any] = {name: kind.stele for name, kind in KINDS.items()} | {
     "scan": scan, "branch": branch, "repeat_while": repeat_while, "differentiated": differentiated,
-    "inf": float("inf"), "nan": float("nan")}
+    "inf": float("inf"), "nan": float("nan"), "array": array_of, **{d: d for d in DTYPES}}
 
 
 def function_of(program: Program, words: dict[str, Any] = WORDS, copies: bool = False) -> Callable[..., Any]:
     """The program as a Python function of tensors; `copies`: what it writes in place are not its arguments."""
     STARTED.clear()
-    namespace = dict(words)
+    namespace = spoken(words)
     exec(compile(show(replace(program, arguments=(), note="")), "<program>", "exec"), namespace)
     body = namespace["program"]
     if not program.gradient:
@@ -178,10 +180,11 @@ def away(program: Program) -> list[Numbers]:
         y = f(*args, **attributes)
         return y.to("cpu").to("cpu:1") if isinstance(y, st.Tensor) and y.ndim % 3 == 1 else y
 
+    here = {**WORDS, "array": lambda *of: st.tensor(array_of(*of))}     # NumPy's arrays lie on the host
     loops = any(s.bodies for s in program.steps)
-    words = WORDS if loops else {**WORDS, **{
+    words = here if loops else {**here, **{
         name: partial(moving, kind.stele) for name, kind in KINDS.items()
-        if kind.feature != "in-place" and not (writes(program) and name in VIEWS)}}      # what has moved is a copy
+        if kind.feature != "in-place" and not (writes(program) and law_of(name) in VIEWS)}}  # what has moved is a copy
     f = function_of(program, words)
     with st.device("cpu:1"):
         called(f, replace(program, arguments=program.arguments[:1]), program.gradient)
