@@ -54,7 +54,7 @@ class View(Cell):
 
     @array.setter
     def array(self, new: Array) -> None:
-        made = self.of.array.copy()
+        made = np.array(self.of.array)
         x = getattr(made, self.part) if self.part else made
         x.flat[self.at.ravel()] = new.ravel()
         self.of.array = made
