@@ -231,6 +231,7 @@ def f4(*shape: int) -> Array:
     return np.asarray(np.random.default_rng(1).standard_normal(shape), np.float32)
 
 
+ATTENTION = nn.MultiheadAttention(4, 2)
 LINEAR, CONV, GRU, LSTM = nn.Linear(3, 4), nn.Conv2d(2, 4, 3, padding=1), nn.GRU(3, 4), nn.LSTM(3, 4)
 
 # A public function, what NumPy says (None where zeros or nothing are due, by shape), and operands.
@@ -290,6 +291,8 @@ CALLS: dict[str, tuple[Callable[..., Any], Any, tuple[Array, ...]]] = {
     "Conv2d":           (lambda x: CONV(x), lambda x: np.zeros((0, 4, 5, 5), "f4"), (f4(0, 2, 5, 5),)),
     "GRU of nobody":    (lambda x: GRU(x)[0], lambda x: np.zeros((5, 0, 4), "f4"), (f4(5, 0, 3),)),
     "GRU of no time":   (lambda x: GRU(x)[0], lambda x: np.zeros((0, 2, 4), "f4"), (f4(0, 2, 3),)),
+    "attention of nobody": (lambda x: ATTENTION(x, x, x, attn_mask=st.zeros(0, 5, 5) == 1)[0],
+                            lambda x: np.zeros((5, 0, 4), "f4"), (f4(5, 0, 4),)),
     "LSTM of nobody":   (lambda x: LSTM(x)[1][0], lambda x: np.zeros((1, 0, 4), "f4"), (f4(5, 0, 3),)),
 }
 
@@ -326,7 +329,8 @@ def test_gradients_of_empty_arrays_have_their_shape(name: str) -> None:
 
 
 def test_parameters_get_zeros_from_an_empty_batch() -> None:
-    for layer, x in ((LINEAR, f4(0, 3)), (CONV, f4(0, 2, 5, 5)), (GRU, f4(5, 0, 3))):
+    for layer, x in ((LINEAR, f4(0, 3)), (CONV, f4(0, 2, 5, 5)), (GRU, f4(5, 0, 3)), (GRU, f4(0, 2, 3)),
+                     (LSTM, f4(0, 2, 3))):
         def loss(layer: Any, x: Any) -> Any:
             made = layer(x)
             return (made[0] if isinstance(made, tuple) else made).sum()

@@ -141,7 +141,7 @@ class MultiheadAttention(Module):
 
     def heads(self, x: Tensor) -> Tensor:
         """Features as heads: (N, heads, L, E / heads)."""
-        return x.reshape(x.shape[0], x.shape[1], self.num_heads, -1).swapaxes(1, 2)
+        return x.reshape(x.shape[0], x.shape[1], self.num_heads, self.head_dim).swapaxes(1, 2)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
                 need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
@@ -188,7 +188,7 @@ class MultiheadAttention(Module):
         masks = [constant(padding).reshape(-1, 1, 1, keys)] if padding is not None else []
         if attn is not None:
             attn = constant(attn)
-            masks.append(attn if attn.ndim < 3 else attn.reshape(batch, -1, *attn.shape[1:]))
+            masks.append(attn if attn.ndim < 3 else attn.reshape(batch, self.num_heads, *attn.shape[1:]))
         if not masks:
             return None
         if all(x.dtype.name == "bool" for x in masks):

@@ -106,7 +106,7 @@ def schedule(machine: Machine, spec: Gemm, left: Operand, right: Operand, precis
     if isinstance(tile, Schedule):
         return tile
     tile = replace(tile, product=spec.product)
-    blocks = -(-depth // (machine.l2 // 2048 * 4 // tile.bytes))
+    blocks = max(-(-depth // (machine.l2 // 2048 * 4 // tile.bytes)), 1)     # of a sum over nothing too
     block_k = round_up(-(-depth // blocks), tile.deep) if isinstance(spec.k, int) else 256
     m, n = _task(tile, batch, rows[-1], columns[-1], depth)
     slice = None
