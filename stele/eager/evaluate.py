@@ -7,6 +7,8 @@ from itertools import chain
 from time import perf_counter
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from stele import config
 from stele.backend.base import Program
 from stele.backend.buffers import Buffer
@@ -18,7 +20,7 @@ from stele.eager.handle import TRACING, owner, refuse_symbolic
 from stele.eager.hooks import SEEING
 from stele.eager.live import Live, forget, is_open, is_pending, is_symbolic, is_there, leaf
 from stele.eager.replay import EVALUATIONS, Evaluation, Seen, look, recognise, recognised
-from stele.errors import OutOfMemory
+from stele.errors import IndexOutOfRange, NotANumber, OutOfMemory
 from stele.ir.graph import Literal, Parameter, Value, closed, parameter, walk
 from stele.ir.origin import here, lines, setting
 from stele.ir.sizes import at
@@ -39,6 +41,7 @@ from stele.transform.autodiff import gradients
 FEW_VALUES, FEW_ELEMENTS, TRIALS = 64, 1 << 14, 4
 EXACT = (Add, Sub, Mul, Div, Neg, Maximum, Minimum, Compare, Select, Bits, Shift, Abs, Cast, Not, StopGradient,
          Gather, Sort)
+FAILURES = IndexOutOfRange, NotANumber, np.linalg.LinAlgError     # what numbers make a program raise
 MOST_FAMILIES, MOST_SHARED = 1 << 12, 1 << 9
 WHOLE = ("elementwise", "reduction", "ordered", "indexing", "generate", "contraction", "composite")
 AS_IS = Options("reference", frozenset(PASSES))
@@ -135,6 +138,10 @@ class Evaluator:
         except OutOfMemory as error:
             name_largest(error, walk(values, stop=is_there))
             raise
+        except FAILURES:    # the lines and layers of a program are those of the expression that it was made for
+            if (error := again(values, calls) if calls else None) is None:
+                raise
+            raise error from None
 
     def show(self, program: Program, calls: int, seconds: float) -> None:
         """STELE_SHOW=evaluations: a run, and the line that looked."""
@@ -143,6 +150,20 @@ class Evaluator:
             f"compiled or loaded in {self.built * 1e3:.2f} ms"
         show("evaluations", lambda: f"{ops} op{'s' * (ops != 1)}, {how}, run in {seconds * 1e3:.3f} ms",
              ", ".join(lines(here())))
+
+
+def again(values: Sequence[Value], calls: int) -> Exception | None:
+    """What pending values raise in a program of their own, which says where they were made; None if they do not."""
+    order = walk(values, stop=is_there)
+    leaves, kept = [v for v in order if is_there(v)], [v for v in order if is_pending(v) and not is_cheap(v)]
+    if kept:
+        program = build(closed(leaves, kept), options=Options())
+        program.calls = calls
+        try:
+            program.run([v.data for v in leaves], {})
+        except FAILURES as error:
+            return error
+    return None
 
 
 class Work(NamedTuple):
