@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,8 @@ Loader: Any = data.Loader
 SGD: Any = optim.SGD
 Sequential: Any = nn.Sequential
 placeholder: Any = st.placeholder
+made: Any = st.zeros
+reshaped: Any = x34.reshape
 
 DOORS: dict[str, Callable[[], Any]] = {
     "operator": lambda: x34 + x24, "reflected": lambda: (1, 2) @ x34, "in place": lambda: st.ones(3).__iadd__(x34),
@@ -106,8 +109,16 @@ DOORS: dict[str, Callable[[], Any]] = {
     "compiled": lambda: st.compile(lambda x: x34[x])(st.tensor(9)), "layer": lambda: nn.Linear(-1, 4),
     "recurrent": lambda: nn.GRU(-1, 4), "loss": lambda: nn.mse_loss(x34, x24), "optimiser": lambda: SGD([], 1.0),
     "adam": lambda: optim.Adam([weight], betas=(2, 2)), "loader": lambda: Loader((np.ones(3), np.ones(4))),
+    "another keyword": lambda: made(2, frobnicate=1), "its words": lambda: st.eye(n=2, k="a"),
+    "viewed": lambda: reshaped(), "iterated": lambda: list(x34.sum()),
     "placeholder": lambda: placeholder(3), "function of": lambda: st.function([x34], x34),
 }
+
+
+def test_matrices_without_a_factor_show_the_users_line_alone() -> None:
+    for x in (-st.eye(3), -st.eye(64)):
+        error = raised(st.linalg.cholesky(x).numpy)
+        assert isinstance(error, np.linalg.LinAlgError) and house(error) == []
 
 
 def set_item(x: Any) -> None:
@@ -120,6 +131,36 @@ def test_errors_leave_through_a_door(door: str) -> None:
     assert isinstance(error, SteleError), repr(error)
     assert house(error) == []
     assert f"{__file__.rpartition('/')[2]}:" in str(error)
+
+
+class Tables(nn.Module):
+    def __init__(self) -> None:
+        self.left, self.right = nn.Embedding(4, 3), nn.Embedding(4, 3)
+
+    def forward(self, i: Any, k: Any) -> Any:
+        left = self.left(i).numpy()
+        return left + self.right(k).numpy()
+
+
+def test_what_was_computed_before_fails_where_it_is_asked_for_now() -> None:
+    tables, right, wrong = Tables(), st.tensor([1, 2]), st.tensor([1, 7])
+    for _ in range(6):      # the two are of one structure, and one program computes them
+        tables(right, right)
+    for k, (layer, i) in enumerate({"left": (wrong, right), "right": (right, wrong)}.items()):
+        error = raised(partial(tables, *i))
+        line = Tables.forward.__code__.co_firstlineno + 1 + k
+        assert f"at test_teaching.py:{line} ({layer})" in str(error)
+        assert house(error) == [] and (error.__cause__, error.__suppress_context__) == (None, True)
+
+
+def test_nan_is_named_where_it_is_made_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STELE_CHECK", "nan")
+    first: Any = lambda x: st.log(x) @ x
+    second: Any = lambda x: st.log(x) @ x
+    for f in (first, second, first, second):
+        f(st.ones(8, 8)).numpy()
+    for f in (first, second):
+        assert f"test_teaching.py:{f.__code__.co_firstlineno}" in str(raised(f(-st.ones(8, 8)).numpy))
 
 
 def traced(f: Callable[[Any], Any], *shape: int) -> Callable[[], Any]:

@@ -50,6 +50,7 @@ def together(shape: Any, sizes: tuple[int, ...]) -> Any:
 
 
 @public
+@respelling
 def full(shape: int | Sequence[int], fill_value: complex, dtype: DTypeLike | None = None, device: DeviceLike = None,
          requires_grad: bool = False) -> Tensor:
     """A tensor that holds the number `fill_value` everywhere, of a `shape`: a size, or a sequence of sizes.
@@ -69,6 +70,7 @@ def full(shape: int | Sequence[int], fill_value: complex, dtype: DTypeLike | Non
 
 
 @public
+@respelling
 def zeros(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None = None, device: DeviceLike = None,
           requires_grad: bool = False) -> Tensor:
     """A tensor of zeros, of a `shape` given as one sequence of sizes, or as a size and further `sizes`.
@@ -83,6 +85,7 @@ def zeros(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None 
 
 
 @public
+@respelling
 def ones(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None = None, device: DeviceLike = None,
          requires_grad: bool = False) -> Tensor:
     """A tensor of ones, of a `shape` given as one sequence of sizes, or as a size and further `sizes`.
@@ -97,6 +100,7 @@ def ones(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None =
 
 
 @public
+@respelling
 def empty(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None = None, device: DeviceLike = None,
           requires_grad: bool = False) -> Tensor:
     """A tensor of a `shape` whose numbers do not matter: they are zeros, which cost nothing here.
@@ -241,6 +245,7 @@ def spaced(first: float, last: float, n: int, closed: bool) -> Array:
 
 
 @public
+@respelling
 def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike | None = None, device: DeviceLike = None,
         requires_grad: bool = False) -> Tensor:
     """A matrix (`n_rows`, `n_cols`) of zeros with ones on diagonal `k`, 0 the main one, 1 the one above it.

@@ -76,6 +76,7 @@ class Looking(Handle):
             raise ArgumentError("a tensor of no axes has no length; float(x) takes its number out")
         return int(self.shape[0])
 
+    @public
     def __iter__(self) -> Iterator[Self]:
         return (self[k] for k in range(len(self)))  # type: ignore[index]
 

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stele.arrays.calling import respelling
 from stele.arrays.draws import Draw, Numbers, float_named, parameter, real, shaped
 from stele.arrays.families import argsort
 from stele.arrays.functions import broadcast_to, log
@@ -89,6 +90,7 @@ def randn(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Dev
 
 
 @public
+@respelling
 def randint(low: Numbers, high: Numbers | None = None, shape: int | Sequence[int] | None = None,
             device: DeviceLike = None, dtype: DTypeLike = "int64") -> Tensor:
     """Random integers from `low` to `high` - 1, of a `shape`, in any integer `dtype`; below high of two arguments.
@@ -153,6 +155,7 @@ def randint_like(x: TensorLike, low: int, high: int | None = None, dtype: DTypeL
 
 
 @public
+@respelling
 def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, shape: int | Sequence[int] | None = None,
             device: DeviceLike = None) -> Tensor:
     """Random numbers uniform in [`low`, `high`), of a `shape`; the bounds are numbers, or tensors that broadcast to it.
@@ -171,6 +174,7 @@ def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, shape: int | Sequence
 
 
 @public
+@respelling
 def normal(mean: TensorLike = 0.0, std: TensorLike = 1.0, shape: int | Sequence[int] | None = None,
            device: DeviceLike = None) -> Tensor:
     """Random numbers of the normal distribution with a `mean` and a standard deviation `std`, of a `shape`.

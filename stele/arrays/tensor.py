@@ -213,7 +213,11 @@ def seeing(f: Callable[..., Any], back: Back | None = None, axes: int = 0) -> Ca
 
     @wraps(f)
     def seen(*args: Any, **kwargs: Any) -> Any:
-        y = lifted(*args, **kwargs)
+        try:
+            y = lifted(*args, **kwargs)
+        except Exception as error:
+            leaving(error)
+            raise
         if args:
             x, rest = args[0], args[1:]
         else:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, TypeGuard
 
+from stele.errors import ArgumentError, kind
 from stele.ir.graph import Op, Parameter, Value
 from stele.ir.origin import Where, here
 from stele.ir.types import Type
@@ -36,7 +37,11 @@ Live.kind = Live
 
 def alive(v: Value) -> Live:
     """A value as one that a tensor may stand for."""
-    return v if isinstance(v, Live) else Live(v.op, v.args, v.type, v.where)
+    if isinstance(v, Live):
+        return v
+    if not isinstance(v, Value):    # type: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(f"a Tensor is made of a value of the graph, got {kind(v)}", hint="Write st.tensor(data).")
+    return Live(v.op, v.args, v.type, v.where)
 
 
 def cut(x: Value) -> Live:

@@ -1,16 +1,16 @@
 """Functions that understand arguments by the names of other frameworks, and objects that answer for their methods."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, signature
 from typing import Any
 
 from stele.arrays.spellings import unknown
 from stele.errors import ArgumentError, nearest
 from stele.interop.arguments import INSTEAD, SAME
 from stele.interop.names import Table
-from stele.ir.door import P, R, leaving
+from stele.ir.door import P, R, leaving, unfit
 
 
 def speaks(f: Callable[P, R]) -> Callable[P, R]:
@@ -53,15 +53,6 @@ def speaks(f: Callable[P, R]) -> Callable[P, R]:
 def owner(f: Callable[..., Any], args: tuple[Any, ...]) -> str:
     """What a function is called in a message: a constructor by its class."""
     return type(args[0]).__name__ if f.__name__ == "__init__" else f.__name__
-
-
-def unfit(form: Signature, args: tuple[Any, ...], given: Mapping[str, Any]) -> str:
-    """Why a function of this form cannot be called with these arguments; nothing where it can."""
-    try:
-        form.bind(*args, **given)
-    except TypeError as error:
-        return str(error)
-    return ""
 
 
 def own(owner: str, module: str, name: str, taken: list[str], given: list[str]) -> str:

@@ -1,17 +1,22 @@
 """The door between our code and the user's: errors that leave name op, layer and line, and show none of our frames."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from inspect import Signature, signature
 from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
 
 from stele import config
-from stele.errors import SteleError
+from stele.errors import ArgumentError, SteleError
 from stele.ir.origin import Where, here, is_house, lines
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+MEANT = SteleError, np.linalg.LinAlgError   # what our own code raises for users to read
 
 
 def leaving(error: Exception, asked: str = "") -> None:
@@ -24,7 +29,7 @@ def leaving(error: Exception, asked: str = "") -> None:
         error.asked = error.asked or asked
         error.where = error.where or ", ".join(lines(here()))
     trace = error.__traceback__
-    if trace is None or config.TRACEBACK() == "full" or not (isinstance(error, SteleError) or ends_outside(trace)):
+    if trace is None or config.TRACEBACK() == "full" or not (isinstance(error, MEANT) or ends_outside(trace)):
         return
     error.__traceback__ = theirs(trace)
 
@@ -65,9 +70,30 @@ def public(f: Callable[P, R]) -> Callable[P, R]:
     @wraps(f)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return f(*args, **kwargs)
+            try:
+                return f(*args, **kwargs)
+            except TypeError as error:
+                refuse_form(error, f, args, kwargs)
+                raise
         except Exception as error:
             leaving(error)
             raise
 
     return called
+
+
+def refuse_form(error: TypeError, f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raises ArgumentError if that is what Python had to say of a call with other arguments than f takes."""
+    if type(error) is not TypeError or not (said := unfit(form := signature(f), args, kwargs)):
+        return
+    takes = ", ".join(name for name in form.parameters if name != "self")
+    raise ArgumentError(f"{f.__name__} cannot be called so: {said}", hint=f"It takes {takes or 'nothing'}.") from None
+
+
+def unfit(form: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Why a function of this form cannot be called with these arguments; nothing where it can."""
+    try:
+        form.bind(*args, **kwargs)
+    except TypeError as error:
+        return str(error)
+    return ""

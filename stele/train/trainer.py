@@ -15,9 +15,9 @@ import stele as st
 from stele import nn, optim
 from stele.eager.handle import TRACING
 from stele.errors import ArgumentError, DataError, TraceError, kind
-from stele.interop.keywords import answering, speaks, unfit
+from stele.interop.keywords import answering, speaks
 from stele.interop.names import TRAINERS
-from stele.ir.door import public
+from stele.ir.door import public, unfit
 from stele.ops.arguments import choice, is_mapping, positive, sequence
 from stele.tracing.state import Opaque
 from stele.train.callbacks import Callback
