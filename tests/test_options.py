@@ -1,6 +1,7 @@
 """What is asked for and cannot be had, or happens without a word, is said: options, random numbers, float64."""
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 import textwrap
@@ -12,7 +13,7 @@ import pytest
 
 import stele as st
 from stele import nn
-from stele.errors import ArgumentError, OptionError
+from stele.errors import ArgumentError, DTypeError, OptionError, TraceError
 
 
 @pytest.mark.parametrize("option, value, meant", [
@@ -96,3 +97,26 @@ def test_what_is_meant_is_not_said() -> None:
         assert (st.ones(2, 3) @ st.ones(3, dtype="float16").float()).dtype == st.float32
         assert (st.ones(2, 3).double() @ np.ones(3)).dtype == st.float64
         assert st.grad(lambda w: (np.ones((2, 3)) @ w.double()).sum())(st.ones(3)).dtype == st.float32
+
+
+OWN = {"a RandomState": (np.random.RandomState(0), "random_sample"), "a Random": (random.Random(0), "random"),
+       "a Generator": (np.random.default_rng(0), "random")}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_random_numbers_of_ones_own_generator_are_refused(name: str) -> None:
+    generator, method = OWN[name]
+    with pytest.raises(TraceError, match="generator was used inside of a compiled function"):
+        st.compile(lambda x: x * getattr(generator, method)())(st.ones(3))
+    with pytest.raises(TraceError, match=r"st\.rand"):
+        st.compile(lambda x: x * (generator.random_sample() if "State" in name else generator.random()))(st.ones(3))
+
+
+@pytest.mark.parametrize("ends, dtype, number", [
+    ((-3, 3), "uint8", "-3"), ((250, 300), "uint8", "299"), ((200,), "int8", "199"), ((-3.0, 3.0), "uint16", "-3"),
+    ((3, -3, -1), "uint64", "-2")])
+def test_lines_that_a_dtype_does_not_hold_are_refused(ends: tuple[float, ...], dtype: str, number: str) -> None:
+    with pytest.raises(DTypeError, match=rf"{number}(\.0)? does not fit in {dtype}"):
+        st.arange(*ends, dtype=dtype)
+    assert st.arange(250, 256, dtype="uint8").tolist() == [*range(250, 256)]
+    assert st.arange(3, 0, dtype="uint8").shape == (0,)

@@ -28,7 +28,7 @@ from stele.errors import CopyError
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.sizes import Size
-from stele.ir.types import HOME, DType, Type, int64
+from stele.ir.types import HOME, DType, Type, holds, int64, unfit
 from stele.ir.types import dtype as type_named
 from stele.ops import arguments, generate, joining
 from stele.ops.elementwise.arithmetic import Equal
@@ -180,8 +180,8 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
     """The numbers `start`, start + `step`, ... before `stop`, in one axis; from 0 where only one number is given.
 
     Without a `dtype`, int64 if all of them are whole and no floats, else float32. Element k is start + k * step,
-    rounded once. Raises ShapeError for a step of 0 and for numbers that are not finite. `device` and `requires_grad` as
-    of `full`.
+    rounded once. Raises ShapeError for a step of 0 and for numbers that are not finite, DTypeError for a dtype that
+    does not hold them. `device` and `requires_grad` as of `full`.
 
     >>> st.arange(4).tolist(), st.arange(2, 8, 3).tolist()
     ([0, 1, 2, 3], [2, 5])
@@ -191,6 +191,11 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
     ends = (0, start) if stop is None else (start, stop)
     number: Callable[[Any], float] = lambda n: arguments.number(n, "every number of arange")
     first, last, by = (n if isinstance(n, Size) else number(n) for n in map(plain, (*ends, step)))
+    n = generate.count(first, last, by)
+    if dtype is not None and not isinstance(first, Size) and isinstance(n, int) and n:
+        for end in (first, first + (n - 1) * number(by)):
+            if not holds(named(dtype), end):
+                raise unfit(end, named(dtype))
     if generate.are_whole(first, last, by):
         made = generate.arange(first, last, number(by), dtype=named(dtype, "int64"))  # type: ignore[arg-type]
         return placed(made, device, requires_grad)

@@ -114,6 +114,7 @@ def arange(start: Dim, stop: Dim, step: int = 1, *, dtype: DType = int64) -> Val
     """
     n = count(start, stop, step)
     wide = dtype if dtype.is_float and dtype.bits >= 32 else int64   # a step may be negative, an end beyond the dtype
+    wide = int64 if start == 0 and step < 0 else wide       # where a float's zero would have a sign
     if dtype == uint64 and isinstance(start, int):
         wide, start, step = uint64, start % 2**64, step % 2**64
     line = Iota((n,), 0, wide)()

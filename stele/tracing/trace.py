@@ -208,12 +208,16 @@ def draws(state: State) -> dict[str, object]:
         import_module("numpy.random")
         import_module("random")
     numpy, python = sys.modules.get("numpy.random"), sys.modules.get("random")
-    found: dict[str, object] = {} if python is None else {"random": hash(python.getstate())}
-    if numpy is None:
-        return found
-    generators = {slot.path: x for slot, x in state.objects if isinstance(x, numpy.Generator)}
-    found["np.random"] = pickle.dumps(numpy.get_state(legacy=False))
-    return found | {path: repr(x.bit_generator.state) for path, x in generators.items()}
+    found: dict[str, object] = {}
+    if python is not None:
+        found["random"] = hash(python.getstate())
+        found |= {slot.path: hash(x.getstate()) for slot, x in state.objects if type(x) is python.Random}
+    if numpy is not None:
+        found["np.random"] = pickle.dumps(numpy.get_state(legacy=False))
+        found |= {slot.path: repr(x.bit_generator.state) for slot, x in state.objects if isinstance(x, numpy.Generator)}
+        found |= {slot.path: pickle.dumps(x.get_state(legacy=False)) for slot, x in state.objects
+                  if isinstance(x, numpy.RandomState)}
+    return found
 
 
 def refuse_draws(before: dict[str, object], after: dict[str, object]) -> None:
