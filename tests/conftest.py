@@ -6,6 +6,7 @@ import shutil
 import signal
 import tempfile
 import threading
+from collections import Counter
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,51 @@ settings.register_profile("stele", deadline=None)
 settings.load_profile("stele")
 
 MADE = pytest.StashKey[str]()
+
+THINNED = {
+    "test_bad_calls.py": "test_wrong_arguments_teach",
+    "test_bench.py": "test_our_programs_run",
+    "test_complex.py": "test_native_code_computes_what_numpy_does",
+    "test_contract.py": "test_product_by_parts",
+    "test_control_native.py": "test_what_is_carried_late_is_shown_not_copied",
+    "test_conv_lines.py": "test_long_lines test_single_channels",
+    "test_conv_tiles.py": "test_both_directions",
+    "test_devices.py": "test_layers_and_their_gradients_have_the_same_bits_on_the_second_device",
+    "test_edges.py": "test_functions_of_any_shape",
+    "test_emitted.py": "test_code_and_memory_are_what_they_were",
+    "test_explained.py": "test_memory_is_known_before_anything_is_compiled",
+    "test_functional.py": "test_one_program_of_every_size test_pytorch_agrees",
+    "test_keras.py": "test_models_give_what_keras_gave",
+    "test_layers.py": "test_one_program_of_every_size test_orthogonal_weights_stay_so test_pytorch_agrees",
+    "test_linalg.py": "test_derivatives_in_every_style",
+    "test_lint_script.py": "test_the_programs_of_the_benchmark_are_clean",
+    "test_matrices.py": "test_factors_are_lapack_s test_solutions_are_lapack_s",
+    "test_networks.py": "test_pytorch_agrees_and_names_weights_alike",
+    "test_processes.py": "test_the_proofs_hold_elsewhere",
+    "test_ragged.py": "test_each_joined_sequence_is_as_it_would_be_alone",
+    "test_replay.py": "test_training_is_the_same_with_and_without_replays",
+    "test_scalars.py": "test_functions_have_the_bits_of_numpy",
+    "test_sorting.py": "test_gradients_of_both_modes_and_second_order",
+    "test_state.py": "test_same_numbers_in_every_style",
+    "test_statistics.py": "test_quantiles_are_those_of_numpy",
+    "test_winograd.py": "test_both_directions",
+}
+"""Tests that compile much and whose cases differ little, by file: one case of three runs, with STELE_TESTS=all all."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out cases of tests that are thinned, but for those that are asked for by name."""
+    if os.environ.get("STELE_TESTS") == "all":
+        return
+    seen, kept, left = Counter[tuple[str, str]](), list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        name = item.name.partition("[")[0]
+        is_thin = name in THINNED.get(item.path.name, "").split() and not any(name in asked for asked in config.args)
+        (left if is_thin and seen[item.path.name, name] % 3 else kept).append(item)
+        seen[item.path.name, name] += 1
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
 
 
 def pytest_configure(config: pytest.Config) -> None:

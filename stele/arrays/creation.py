@@ -191,9 +191,9 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
     ends = (0, start) if stop is None else (start, stop)
     number: Callable[[Any], float] = lambda n: arguments.number(n, "every number of arange")
     first, last, by = (n if isinstance(n, Size) else number(n) for n in map(plain, (*ends, step)))
-    n = generate.count(first, last, by)
-    if dtype is not None and not isinstance(first, Size) and isinstance(n, int) and n:
-        for end in (first, first + (n - 1) * number(by)):
+    if dtype is not None and not any(isinstance(n, Size) for n in (first, last, by)):
+        n = generate.count(first, last, by)
+        for end in (first, first + (n - 1) * by) if n else ():
             if not holds(named(dtype), end):
                 raise unfit(end, named(dtype))
     if generate.are_whole(first, last, by):
