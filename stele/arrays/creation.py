@@ -188,12 +188,13 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
     >>> st.arange(1, 0, -0.25).tolist()
     [1.0, 0.75, 0.5, 0.25]
     """
-    ends = (0, start) if stop is None else (start, stop)
+    ends: tuple[Any, ...] = (0, start) if stop is None else (start, stop)
     number: Callable[[Any], float] = lambda n: arguments.number(n, "every number of arange")
     first, last, by = (n if isinstance(n, Size) else number(n) for n in map(plain, (*ends, step)))
     if dtype is not None and not any(isinstance(n, Size) for n in (first, last, by)):
-        n = generate.count(first, last, by)
-        for end in (first, first + (n - 1) * by) if n else ():
+        n: Any = generate.count(first, last, by)
+        ends = (first, first + (n - 1) * by) if n else ()
+        for end in ends:
             if not holds(named(dtype), end):
                 raise unfit(end, named(dtype))
     if generate.are_whole(first, last, by):
