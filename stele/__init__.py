@@ -135,8 +135,8 @@ if not TYPE_CHECKING:   # or every name would be one to a type checker
             return globals().setdefault(name, getattr(sys.modules[__name__], ALIASES[name]))
         if name.startswith("__"):
             raise AttributeError(name)
-        rooms = [room for room in ELSEWHERE if is_none("stele", name)   # no module that is about to be imported
-                 and name in importlib.import_module(f"stele.{room}").__all__]
+        others = ELSEWHERE if is_none("stele", name) else ()    # no module that is about to be imported
+        rooms = [room for room in others if name in importlib.import_module(f"stele.{room}").__all__]
         there = {name: f"st.{rooms[-1]}.{name}"} if rooms else {}
         method = {name: f"x.{name}(...)"} if hasattr(Tensor, name) else {}
         raise unknown("stele", name, __all__, {**method, **METHODS, **there, **FRAMEWORKS, **FUNCTIONS})

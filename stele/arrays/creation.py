@@ -28,7 +28,7 @@ from stele.errors import CopyError
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.sizes import Size
-from stele.ir.types import HOME, DType, Type, holds, int64, unfit
+from stele.ir.types import HOME, DType, Type, int64, refuse_unfit
 from stele.ir.types import dtype as type_named
 from stele.ops import arguments, generate, joining
 from stele.ops.elementwise.arithmetic import Equal
@@ -194,9 +194,7 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
     if dtype is not None and not any(isinstance(n, Size) for n in (first, last, by)):
         n: Any = generate.count(first, last, by)
         ends = (first, first + (n - 1) * by) if n else ()
-        for end in ends:
-            if not holds(named(dtype), end):
-                raise unfit(end, named(dtype))
+        refuse_unfit(named(dtype), ends)
     if generate.are_whole(first, last, by):
         made = generate.arange(first, last, number(by), dtype=named(dtype, "int64"))  # type: ignore[arg-type]
         return placed(made, device, requires_grad)

@@ -9,7 +9,7 @@ import numpy as np
 from stele.eager.handle import Handle
 from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Array
-from stele.ir.types import DType, complex64, float32, holds, int64, uint64, unfit
+from stele.ir.types import DType, complex64, float32, int64, refuse_unfit, uint64
 from stele.ir.types import dtype as type_named
 
 
@@ -35,9 +35,7 @@ def array_of(data: Any, dtype: Any = None) -> Array:
         wanted = type_named(array.dtype)
         wanted = wanted if own or not wanted.is_float else complex64 if wanted.is_complex else float32
     if array.size and (huge or (not own and wanted.kind in "ui")):
-        for number in array.flat if huge else (array.min(), array.max()):
-            if not holds(wanted, number):
-                raise unfit(number, wanted)
+        refuse_unfit(wanted, array.flat if huge else (array.min(), array.max()))
     return wanted.array(array)
 
 

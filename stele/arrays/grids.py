@@ -291,7 +291,7 @@ class Joined:
         self.columns = columns
 
     def __getitem__(self, key: Any) -> Tensor:
-        keys = key if arguments.is_series(key) and isinstance(key, tuple) else (key,)
+        keys = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
         parts = [self.part(k) for k in keys]
         return concatenate(parts, axis=-1 if self.columns else 0)
 

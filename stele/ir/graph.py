@@ -12,7 +12,7 @@ from stele.errors import DeviceError, DTypeError, GraphError, advice, kind
 from stele.ir.origin import Where, here
 from stele.ir.record import Record
 from stele.ir.sizes import Dim
-from stele.ir.types import HOME, DType, Guard, TupleType, Type, dtype, holds, unfit
+from stele.ir.types import HOME, DType, Guard, TupleType, Type, dtype, refuse_unfit
 
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
@@ -307,8 +307,7 @@ def literal(value: object, like: DType | None = None) -> Value:
     own = number_dtype(value)
     like = own if like is None else like
     number: Any = cast(Any, value).item() if isinstance(value, np.generic) else value
-    if not holds(like, number):
-        raise unfit(number, like)
+    refuse_unfit(like, (number,))
     if isinstance(number, complex):
         return Literal(number, like)()
     if not like.is_float:

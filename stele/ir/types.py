@@ -191,6 +191,13 @@ def holds(dtype: DType, value: complex) -> bool:
     return dtype.is_float or lowest(dtype) <= number <= highest(dtype)
 
 
+def refuse_unfit(dtype: DType, numbers: Iterable[complex]) -> None:
+    """Raises DTypeError for the first number that a dtype does not hold."""
+    for value in numbers:
+        if not holds(dtype, value):
+            raise unfit(value, dtype)
+
+
 def unfit(value: object, dtype: DType) -> DTypeError:
     """The error for a number that a dtype does not hold."""
     if isinstance(value, complex):

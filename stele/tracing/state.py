@@ -200,6 +200,7 @@ class State:
             self.enter_once(x, path)
 
     def enter_once(self, x: Any, path: str) -> None:
+        """Queues the parts of something, unless it was seen before."""
         if id(x) not in self.seen:
             self.seen[id(x)] = x
             self.enter(x, path)

@@ -14,7 +14,7 @@ import numpy as np
 import stele as st
 from stele.errors import DTypeError, ShapeError, kind
 from stele.ir.graph import Array
-from stele.ir.types import dtype, holds, unfit
+from stele.ir.types import dtype, refuse_unfit
 from stele.ops.arguments import is_array
 
 Image = Any         # np.ndarray (C, H, W), or st.Tensor (N, C, H, W)
@@ -154,8 +154,7 @@ def room(x: Image, height: int, width: int) -> tuple[int, ...]:
 
 def filling(x: Image, fill: float) -> float:
     """What an image is filled with outside. Raises DTypeError for a number that its dtype does not hold."""
-    if not holds(own := dtype(x.dtype), fill):
-        raise unfit(fill, own)
+    refuse_unfit(dtype(x.dtype), (fill,))
     return fill
 
 
