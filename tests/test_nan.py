@@ -79,6 +79,19 @@ def masked(x: Any) -> Any:
     return st.grad(lambda x: st.where(x > 0, st.sqrt(x), 0.0).sum())(x)
 
 
+def rooted(x: Any) -> Any:
+    y = x ** 2
+    return (y ** 0.25).sum()
+
+
+def backwards(x: Any) -> Any:
+    return st.grad(rooted)(x)
+
+
+def walked(x: Any) -> Any:
+    return st.grad(lambda x: st.scan(lambda c, q: (c * abs(q - 1) ** 0.5 * (q - 1), c), x.sum(), x)[1].sum())(x)
+
+
 SOURCES: dict[str, tuple[Callable[[Any], Any], Any, list[str]]] = {
     "loop": (lambda x: st.scan(explode, st.tensor(1e30), x)[1], [1e3] * 7, [
         "Sub made NaN of float32[] inf and float32[] inf, in step 3 of its loop", f"at {line_of(explode, 2)}",
@@ -88,7 +101,11 @@ SOURCES: dict[str, tuple[Callable[[Any], Any], Any, list[str]]] = {
         "Sub made NaN of float32[] inf and float32[] inf, in step 3 of its loop", f"at {line_of(explode, 2)}"]),
     "branch": (lambda x: st.cond(x.sum() < 0, st.log, lambda x: x, x), [-1.0, -2.0], [
         "Log made NaN of float32[2] in -2.0 .. -1.0"]),
-    "gradient": (masked, [1.0, 0.0, 3.0], ["in the gradient made NaN", line_of(masked), "first inf"]),
+    "gradient": (masked, [1.0, 0.0, 3.0], ["in the gradient of", "made NaN", line_of(masked), "first inf"]),
+    "gradient of a line before what is infinite": (backwards, [1.0, 0.0, 3.0], [
+        f"in the gradient of {line_of(rooted)} made NaN", f"at {line_of(backwards)}. ",
+        f"was made by Pow in the gradient of {line_of(rooted, 2)}."]),
+    "gradient of a step": (walked, [1.0, 3.0, 2.0, 2.0], ["in step 1 of its loop", "in the gradient of"]),
     "input": (lambda x: x * 2, [1.0, float("nan")], ["input 'x', float32[2], held NaN already in call 1"]),
     "infinite input": (lambda x: x - x, [float("inf")] * 3, ["Sub made NaN", "was held by the input 'x'"]),
 }

@@ -12,7 +12,7 @@ from stele.backend.base import Commit, Program, committed, itself
 from stele.backend.buffers import Buffer
 from stele.errors import NotANumber
 from stele.ir.graph import Graph, Parameter, Value, walk
-from stele.ir.origin import is_gradient, lines
+from stele.ir.origin import Where, lines
 from stele.ir.report import Report
 from stele.kernel.memory import Peak
 from stele.ops.branch import Cond
@@ -55,18 +55,26 @@ class Watched:
         if found is None:
             return NotANumber(f"a result holds NaN {when}, though no op alone makes one of these inputs",
                               hint="Look whether precision='strict' is without it.")
-        v, where = found.value, ", ".join(lines(found.value.where))
+        v = found.value
         if isinstance(v.op, Parameter):
             return NotANumber(f"the input {v.op.label!r}, {v.type}, held NaN already {when}",
                               hint="Look at the data, and at what computed it.")
         said = " and ".join(map(extent, found.operands)) or "nothing"
         step = f", in step {found.step} of its loop" * (found.step is not None)
-        gradient = " in the gradient" * is_gradient(v.where)
-        return NotANumber(f"{v.op.name}{gradient} made NaN of {said}{step}, {when}", where=where, hint=found.reason)
+        own, asked = apart(v.where)
+        gradient = f" in the gradient of {own}" if asked and own else " in the gradient" * bool(asked)
+        text = f"{v.op.name}{gradient} made NaN of {said}{step}, {when}"
+        return NotANumber(text, where=asked or own, hint=found.reason)
+
+
+def apart(where: Where) -> tuple[str, str]:
+    """The lines of a value, and for one of a gradient, apart from those it is the gradient of, who asked for it."""
+    return ", ".join(lines(o for o in where if not o.gradient)), ", ".join(lines(o for o in where if o.gradient))
 
 
 class Found(NamedTuple):
-    """The value that first holds what is looked for, its operands, the step of the loop that it is in, and why."""
+    """The value that first holds what is looked for, its operands, the step of the loop that it is in, in a
+    gradient the one it is the gradient of, and why."""
 
     value: Value
     operands: Sequence[Any]
@@ -101,8 +109,9 @@ def behind(results: Iterable[Value], meaning: Mapping[Value, Any], test: Test) -
         return found or Found(v, operands)
     reason = None
     if test is has_nan and (origin := behind(v.args, meaning, has_inf)) is not None:
-        op, at = origin.value.op, ", ".join(lines(origin.value.where))
-        made = f"held by the input {op.label!r}" if isinstance(op, Parameter) else f"made by {op.name} at {at}"
+        op, (own, asked) = origin.value.op, apart(origin.value.where)
+        place = f"in the gradient of {own}" if asked and own else f"at {own or asked}"
+        made = f"held by the input {op.label!r}" if isinstance(op, Parameter) else f"made by {op.name} {place}"
         reason = f"The first inf among what it was made of was {made}."
     return Found(v, operands, None, reason)
 
@@ -111,10 +120,10 @@ def within(loop: Scan, operands: Sequence[Any], test: Test) -> Found | None:
     """The same for the body of a loop, at the first step of which it holds."""
     carries, xs, constants = loop.split(operands)
     steps = range(len(xs[0]) if xs else int(loop.length))
-    for n, k in enumerate(reversed(steps) if loop.reverse else steps, 1):
+    for k in reversed(steps) if loop.reverse else steps:
         given = [*carries, *(x[k] for x in xs), *constants]
         if (found := source(loop.body, given, test)) is not None:
-            return found._replace(step=n)
+            return found._replace(step=k + 1)
         carries = reference.run(loop.body, given)[:loop.carries]
     return None
 
