@@ -10,7 +10,7 @@ from stele.arrays.namespace import *  # noqa: F403
 from stele.arrays.namespace import namespace_info as __array_namespace_info__  # noqa: F401
 from stele.arrays.spellings import ALIASES, FUNCTIONS, METHODS, is_none, unknown
 from stele.arrays.tensor import Tensor, tensor
-from stele.backend.devices import find as device
+from stele.backend.devices import device
 from stele.eager.handle import eager, enable_grad, no_grad
 from stele.interop.introduce import introduce
 from stele.interop.names import FRAMEWORKS

@@ -362,6 +362,7 @@ def set_threads(threads: int) -> None:
     importlib.import_module("stele.backend.cpu.pool").set_threads(whole(threads, "threads"))
 
 
+@public
 def get_threads() -> int:
     """The number of threads that the next program runs on, the caller's included; see `set_threads`.
 

@@ -20,6 +20,7 @@ from stele.call.loaded import Loaded, loaded
 from stele.call.stored import stored
 from stele.call.symbolic import Function
 from stele.errors import DataError
+from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.types import bfloat16
 
@@ -41,6 +42,7 @@ class Stateful(Protocol):
     def load_state_dict(self, state: Any) -> Any: ...
 
 
+@public
 def save(state: Any, path: str | Path) -> None:
     """Writes a `state` as one safetensors file at `path`, which `load` reads: whole, or the old file stays as it was.
 
@@ -68,6 +70,7 @@ def save(state: Any, path: str | Path) -> None:
     files.write(path, pack(arrays, found))
 
 
+@public
 def load(path: str | Path, into: Mapping[str, Any] | None = None) -> Any:
     """What `save` has written at `path`, with tensors in the places of tensors and functions in those of programs.
 

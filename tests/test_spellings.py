@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 import stele as st
 from stele import data, metrics, nn, optim, train
 from stele.arrays import familiar, spellings
-from stele.errors import ArgumentError, DTypeError, GraphError, OptionError, ShapeError, UnknownName
+from stele.errors import ArgumentError, DTypeError, GraphError, OptionError, ShapeError, SteleError, UnknownName
 from stele.interop import arguments, names
 
 X = st.tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3))
@@ -116,13 +117,13 @@ TABLES = [(st, spellings.FUNCTIONS), (st, names.FRAMEWORKS), (st.linalg, spellin
           (metrics.Accuracy(), names.MEASURES), (MODULE, names.MODULES),
           (OPTIMIZER, names.OPTIMIZER), (st.io, names.IO), (TRAINER, names.TRAINERS),
           (TRAINER.history, names.HISTORIES), (SCHEDULE, names.SCHEDULERS)]
-ROOMS = {"st": st, "nn": nn, "optim": optim, "data": data, "train": train, "metrics": metrics, "x": X,
+PLACES = {"st": st, "nn": nn, "optim": optim, "data": data, "train": train, "metrics": metrics, "x": X,
          "dataset": FOLDER, "model": MODULE, "trainer": TRAINER, "history": TRAINER.history, "schedule": SCHEDULE}
 
 
 def named(hint: str) -> list[tuple[str, str]]:
     """What a hint names of ours."""
-    return [(room, own) for room in ROOMS for own in re.findall(rf"\b(?<!\.){room}\.(\w+)", hint)]
+    return [(room, own) for room in PLACES for own in re.findall(rf"\b(?<!\.){room}\.(\w+)", hint)]
 
 
 @pytest.mark.parametrize("room, table", TABLES, ids=lambda x: "")
@@ -130,7 +131,7 @@ def test_tables_answer_names_that_do_not_exist_with_names_that_do(room: Any, tab
     for name, hint in table.items():
         assert not hasattr(room, name), f"{name} exists: take it out of the table"
         for where, own in named(hint):
-            assert hasattr(ROOMS[where], own), f"{name}: {hint} names what there is not"
+            assert hasattr(PLACES[where], own), f"{name}: {hint} names what there is not"
 
 
 def test_arguments_of_others_are_taken_where_they_mean_the_same() -> None:
@@ -202,7 +203,7 @@ def test_modules_are_imported_as_they_were_and_nobody_is_told_more_than_there_is
 def test_what_is_said_instead_of_arguments_names_what_there_is() -> None:
     for table in arguments.INSTEAD.values():
         for name, hint in table.items():
-            assert all(hasattr(ROOMS[room], own) for room, own in named(hint)), f"{name}: {hint}"
+            assert all(hasattr(PLACES[room], own) for room, own in named(hint)), f"{name}: {hint}"
 
 
 def test_names_of_losses_and_metrics_that_keras_has() -> None:
@@ -307,3 +308,26 @@ def test_methods_that_write_numbers() -> None:
     assert (X.item(4), X.item(1, 2), X.item((0, 1)), X.item(-1)) == (4, 5, 1, 5)
     with pytest.raises(ShapeError, match="one"):
         X.item()
+
+
+PLACES = {"st": st, "nn": nn, "nn.functional": nn.functional, "optim": optim, "data": data, "metrics": metrics,
+         "data.transforms": data.transforms, "train": train, "st.linalg": st.linalg, "st.fft": st.fft, "st.io": st.io,
+         "Tensor": st.ones(2, 2)}
+RECORDS = {"Options", "Tensor", "Summary", "Group", "Splits", "History", "Callback",    # made by others, as are results
+           *(name for name in dir(st.linalg) if name.endswith("Result"))}
+OWN = {"at_rest", "beside", "bool", "detach", "double", "float", "hooked", "int", "is_part", "long", "move", "one",
+       "read", "rebind", "refuse_complex", "refuse_leaf", "shared", "tie_to", "to_device", "ways", "write"}
+"""Methods of tensors that our own code calls, some at every operation."""
+
+
+@pytest.mark.parametrize("room", PLACES)
+def test_arguments_that_nothing_takes_are_refused_by_all_with_no_frame_of_ours(room: str) -> None:
+    """Identity takes whatever it is given, as PyTorch's."""
+    for name in dir(PLACES[room]):
+        f = getattr(PLACES[room], name, None) if name not in RECORDS | OWN | {"Identity"} and name[0] != "_" else None
+        if not callable(f) or (isinstance(f, type) and issubclass(f, BaseException)):
+            continue
+        with pytest.raises(SteleError) as caught:
+            f(quite_different=1)
+        frames = [Path(frame.path) for frame in caught.traceback[1:]]
+        assert [path for path in frames if path.is_relative_to(Path(st.__file__).parent)] == [], f"{room}.{name}"

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from stele.arrays.views import Family
 from stele.errors import ShapeError
+from stele.ir.door import public, public_methods
 from stele.ir.types import show
 
 WRITING = """
@@ -19,6 +20,7 @@ scatter_add sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh tril tr
 """Methods that there are with `_` behind their name, too: the result is written to the tensor."""
 
 
+@public_methods
 class Familiar(Family):
     """Methods by the names that PyTorch gives them, for those who bring code."""
 
@@ -175,4 +177,4 @@ def writing(name: str) -> Callable[..., Any]:
 
     written.__name__ = written.__qualname__ = f"{name}_"
     written.__doc__ = f"Rebinds this tensor to what `{name}` gives, in its own dtype, and returns it."
-    return written
+    return public(written)

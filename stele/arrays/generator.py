@@ -233,6 +233,7 @@ def end_of(x: Any) -> Any:
     return Tensor(quantity(n)) if isinstance(n, Size) else n
 
 
+@public
 def default_rng(seed: Any = None) -> Generator:
     """A generator of a `seed`, 0 to 2**64 - 1, or one that the system draws; a generator is given as it is.
 

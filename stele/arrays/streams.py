@@ -13,6 +13,7 @@ from stele.eager.evaluate import evaluate, known
 from stele.eager.handle import TRACING
 from stele.eager.live import Live, is_symbolic, is_there
 from stele.errors import DataError
+from stele.ir.door import public
 from stele.ir.graph import Constant, Item, Op, Value, walk
 from stele.ir.sizes import Dim
 from stele.ir.types import HOME
@@ -32,6 +33,7 @@ STREAMS: WeakSet[Stream] = WeakSet()
 class Stream:
     """A seed and a count of draws: `state` holds both (low, high) as uint32, and compiled functions carry it along."""
 
+    @public
     def __init__(self, seed: int = 0) -> None:
         self.state = tensor(words(seed), device=HOME)
         STREAMS.add(self)

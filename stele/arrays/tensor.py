@@ -252,7 +252,7 @@ def each_seen(f: Callable[..., Any], make: Callable[[Value, Shape], Value]) -> C
                 part.tie_to(x, anew, (part.value.type.shape,), {})
         return y
 
-    return speaking(seen, lifted)
+    return speaking(public(seen), lifted)
 
 
 def taken(v: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

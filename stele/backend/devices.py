@@ -9,6 +9,7 @@ from typing import Any
 
 from stele.backend.buffers import MEMORY, Blocks, Buffer
 from stele.errors import DeviceError
+from stele.ir.door import public
 from stele.ir.types import HOME, DType, Type
 
 Work = Callable[[], Any]
@@ -168,7 +169,8 @@ class Device(Place):
 DEVICES: dict[str, Device] = {HOME: Device()}
 
 
-def find(name: Any) -> Device:
+@public
+def device(name: Any) -> Device:
     """The device of a `name`: 'cpu', or 'cpu:1', a CPU again with memory and queues of its own.
 
     As a context it is where new arrays are made, and it equals its name. Raises DeviceError for other names.
@@ -178,6 +180,11 @@ def find(name: Any) -> Device:
     >>> x, x.device == "cpu:1", x.to("cpu").device
     (tensor([0., 0.], device='cpu:1'), True, device('cpu'))
     """
+    return find(name)
+
+
+def find(name: Any) -> Device:
+    """The same, for ourselves."""
     text = HOME if str(name) == "cpu:0" else str(name)
     if text not in DEVICES:
         if text not in OTHERS:

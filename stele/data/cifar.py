@@ -10,6 +10,7 @@ from stele.data.pickles import read_pickle
 from stele.data.sets import ArrayDataset, Splits, split
 from stele.errors import DataError
 from stele.files import located
+from stele.ir.door import public
 from stele.ops.arguments import is_array, is_series
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -28,6 +29,7 @@ def has_python(folder: Path) -> bool:
     return any((folder / name).is_file() for name in TRAIN + TEST)
 
 
+@public
 def cifar10(folder: str | Path) -> Splits:
     """CIFAR-10 from the `folder` `cifar-10-batches-bin` or `cifar-10-batches-py`: images (N, 3, 32, 32) uint8.
 

@@ -11,6 +11,7 @@ from stele.data.pickles import read_pickle
 from stele.data.sets import ArrayDataset, Splits, split
 from stele.errors import DataError
 from stele.files import located
+from stele.ir.door import public
 from stele.ops.arguments import is_array, is_series
 
 FINE_NAMES = """
@@ -28,6 +29,7 @@ medium_mammals non-insect_invertebrates people reptiles small_mammals trees vehi
 FINE, COARSE = tuple(FINE_NAMES.split()), tuple(COARSE_NAMES.split())
 
 
+@public
 def cifar100(folder: str | Path, coarse: bool = False) -> Splits:
     """CIFAR-100 from the `folder` `cifar-100-binary` or `cifar-100-python`: images (N, 3, 32, 32) uint8.
 

@@ -10,12 +10,14 @@ from stele.data.labelled import text_of
 from stele.data.sets import ArrayDataset, Splits
 from stele.errors import DataError
 from stele.files import located
+from stele.ir.door import public
 from stele.ops.arguments import choice, positive
 
 LINE, UNKNOWN = "<eos>", "<unk>"
 NAMES = (("wiki.{}.tokens", "WikiText-2"), ("wiki.{}.raw", "WikiText-2 raw"))
 
 
+@public
 def wikitext2(folder: str | Path, length: int = 128, held_out: str = "test") -> Splits:
     """WikiText-2 from the `folder` `wikitext-2` (or `wikitext-2-raw`): rows of `length` words, and those that follow.
 
@@ -61,6 +63,7 @@ def followed(numbers: np.ndarray, length: int, where: Path) -> ArrayDataset:
     return ArrayDataset(x, numbers[1:count * length + 1].reshape(count, length).astype(np.int64))
 
 
+@public
 def tiny_shakespeare(folder: str | Path, length: int = 128) -> Splits:
     """Shakespeare's characters from the `folder` of `input.txt`: rows of `length` of them, and those that follow.
 

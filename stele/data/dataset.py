@@ -35,6 +35,10 @@ class Dataset:
     if not TYPE_CHECKING:
         __getattr__ = answering("a data set", SETS)
 
+    @speaks
+    def __init__(self) -> None:
+        super().__init__()
+
     def __len__(self) -> int:
         raise DataError(f"{type(self).__name__} needs a method __len__, which says how many samples there are.")
 
@@ -176,6 +180,7 @@ class IterableDataset:
 
     layer = 0   # how many functions that may be random stand behind each other
 
+    @speaks
     def __init__(self, make: Callable[[], Iterator[Any]] | None = None) -> None:
         self.make = None if make is None else function(make, "make")
 

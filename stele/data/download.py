@@ -17,6 +17,7 @@ from stele.config import DATA, OFFLINE
 from stele.data.archives import ARCHIVES, Archive
 from stele.errors import DataError
 from stele.files import located, make_folder, opened, regular, sweep, write, writing
+from stele.ir.door import public
 
 CHUNK = 1 << 18
 UNPACKED, MEMBERS = 1 << 30, 200_000    # bytes and members of an archive: the reviews have 0.4 billion in 100,000
@@ -24,6 +25,7 @@ AT_ONCE = 1 << 20                       # bytes that tarfile may ask for: header
 Advance = Callable[[int], None]
 
 
+@public
 def download(name: str, folder: str | Path | None = None) -> Path:
     """The folder with data set `name` in it, downloaded and unpacked into `folder` where it is not yet.
 

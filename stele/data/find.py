@@ -11,6 +11,7 @@ from stele.data.packaged import fashion_sample, sentence_sample
 from stele.data.sets import Splits
 from stele.errors import DataError
 from stele.files import located
+from stele.ir.door import public
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ IMAGES = (
 TEXTS = (Layout(("aclImdb",), has_imdb, imdb),)
 
 
+@public
 def find_images(folder: str | Path | None = None) -> Splits:
     """The set that `folder` is or holds: CIFAR-10, Fashion-MNIST or MNIST, the first of these.
 
@@ -47,6 +49,7 @@ def find_images(folder: str | Path | None = None) -> Splits:
     return _find(located(folder), IMAGES, "data_batch_1.bin, data_batch_1 or train-images-idx3-ubyte.gz", "cifar10")
 
 
+@public
 def find_texts(folder: str | Path | None = None) -> Splits:
     """The IMDB reviews that `folder` is or holds; for None the packaged sentences.
 

@@ -9,12 +9,14 @@ from stele.data.files import read_bytes
 from stele.data.sets import ArrayDataset, Splits, split
 from stele.errors import DataError
 from stele.files import located
+from stele.ir.door import public
 
 DIGITS = tuple("0123456789")
 FASHION = ("t-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
 FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
 
+@public
 def read_idx(path: str | Path, ndim: int) -> np.ndarray:
     """The uint8 array of `ndim` axes in the idx file at `path`, plain, .gz or .xz (LeCun's format).
 
@@ -48,6 +50,7 @@ def has_idx(folder: Path) -> bool:
     return any(_find(folder, name) for name in FILES)
 
 
+@public
 def mnist(folder: str | Path) -> Splits:
     """MNIST from the `folder` of its four idx files, plain, .gz or .xz: images (N, 1, 28, 28) uint8, labels 0 to 9.
 
@@ -65,6 +68,7 @@ def mnist(folder: str | Path) -> Splits:
     return _idx_set(located(folder), "MNIST", DIGITS)
 
 
+@public
 def fashion_mnist(folder: str | Path) -> Splits:
     """Fashion-MNIST from the `folder` of its four idx files, plain, .gz or .xz: images (N, 1, 28, 28) uint8.
 

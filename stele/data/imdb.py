@@ -11,6 +11,7 @@ from stele.data.sets import Splits, split
 from stele.data.text import encode
 from stele.errors import DataError
 from stele.files import located, regular
+from stele.ir.door import public
 
 CLASSES = ("negative", "positive")
 LARGEST = 1 << 20   # bytes of one review: the longest of the set has 14,000
@@ -23,6 +24,7 @@ def has_imdb(folder: Path) -> bool:
     return any((folder / part / sign).is_dir() for part in ("train", "test") for sign in _SIGNS)
 
 
+@public
 def imdb(folder: str | Path, size: int = 30_000, length: int = 150) -> Splits:
     """IMDB from `aclImdb/{train,test}/{neg,pos}/ID_RATING.txt`: int32 (N, length), labels 0 negative, 1 positive.
 

@@ -12,12 +12,14 @@ from stele.data.sets import Splits, split
 from stele.data.text import encode
 from stele.errors import DataError
 from stele.files import located
+from stele.ir.door import public
 from stele.ops.arguments import positive
 
 NEWS = ("World", "Sports", "Business", "Sci/Tech")
 LONGEST = 1 << 20       # characters of one text
 
 
+@public
 def ag_news(folder: str | Path, size: int = 30_000, length: int = 100) -> Splits:
     """AG News from the `folder` of `train.csv` and `test.csv`: int32 (N, length), labels 0 World to 3 Sci/Tech.
 
@@ -52,6 +54,7 @@ def news(path: Path) -> list[tuple[int, str]]:
     return found
 
 
+@public
 def sst2(folder: str | Path, size: int = 30_000, length: int = 50) -> Splits:
     """SST-2 from the `folder` `SST-2` of GLUE: int32 (N, length), labels 0 negative and 1 positive.
 

@@ -9,6 +9,7 @@ from stele.data.idx import fashion_mnist
 from stele.data.sets import Splits, split
 from stele.data.text import encode, tokens
 from stele.errors import DataError
+from stele.ir.door import public
 from stele.ops.arguments import positive
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -16,6 +17,7 @@ SENTENCES = ("rt-polarity.neg", "rt-polarity.pos")
 HELD_OUT = 10  # of each class, every tenth sentence is for the test
 
 
+@public
 def fashion_sample() -> Splits:
     """A sample of Fashion-MNIST that comes with the package: 10,000 training and 2,000 test images.
 
@@ -30,6 +32,7 @@ def fashion_sample() -> Splits:
     return Splits("Fashion-MNIST sample", full.classes, full.train, full.test)
 
 
+@public
 def sentence_sample(size: int = 30_000, length: int = 50) -> Splits:
     """Sentences of movie reviews that come with the package (rt-polarity): int32 (N, length), 0 negative, 1 positive.
 

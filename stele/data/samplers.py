@@ -27,6 +27,10 @@ class Sampler:
     [[30, 20, 10], [0]]
     """
 
+    @speaks
+    def __init__(self) -> None:
+        super().__init__()
+
     def __call__(self, seed: int, epoch: int) -> Any:
         if type(self).__iter__ is Sampler.__iter__:
             raise DataError(f"{type(self).__name__} needs a method __call__(self, seed, epoch), which gives an order.")

@@ -93,6 +93,7 @@ class Splits:
         return f"Splits({self.name!r}, {len(self.classes)} classes, train={self.train}, test={self.test}{words})"
 
 
+@public
 def unit(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """The bytes x, uint8 from 0 to 255, as float32 from 0 to 1: x / 255, rounded once; written into `out` if given.
 

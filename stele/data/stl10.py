@@ -9,12 +9,14 @@ from stele.data.files import read_bytes
 from stele.data.sets import ArrayDataset, Splits, split
 from stele.errors import DataError
 from stele.files import located
+from stele.ir.door import public
 
 CLASSES = ("airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck")
 PIXELS = 3 * 96 * 96
 LARGEST = 1 << 32       # bytes: the unlabelled images have 2.8 billion
 
 
+@public
 def stl10(folder: str | Path) -> Splits:
     """STL-10 from the `folder` `stl10_binary`: images (N, 3, 96, 96) uint8, 5,000 for training and 8,000 for the test.
 

@@ -9,6 +9,7 @@ from weakref import ref
 
 from stele.eager.live import Live, alive, is_symbolic, is_there
 from stele.errors import TraceError
+from stele.ir.door import public
 from stele.ir.graph import Array, Value, label_of, walk
 from stele.ir.origin import here, lines, setting
 from stele.ops.control import Inside
@@ -178,6 +179,7 @@ class eager(setting):
     ([4.0, 4.0, 4.0], [8.0, 8.0, 8.0])
     """
 
+    @public
     def __init__(self) -> None:
         super().__init__(STEPS, True)
 
@@ -207,6 +209,7 @@ def is_stepping() -> bool:
     return bool(STEPPING) and STEPS.get()
 
 
+@public
 def no_grad() -> grad_mode:
     """A context, or a decorator, in which results carry no gradients: for updates of parameters, and for prediction.
 
@@ -219,6 +222,7 @@ def no_grad() -> grad_mode:
     return grad_mode(False)
 
 
+@public
 def enable_grad() -> grad_mode:
     """A context, or a decorator, in which results carry gradients again, inside of `no_grad`.
 

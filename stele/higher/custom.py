@@ -246,6 +246,7 @@ class custom_jvp(Generic[P, R]):
     3.0
     """
 
+    @public
     def __init__(self, f: Callable[P, R]) -> None:
         self.f, self.rule = function(f, "what custom_jvp decorates"), None
         update_wrapper(self, f)

@@ -10,7 +10,7 @@ from stele.arrays.spellings import unknown
 from stele.errors import ArgumentError, nearest
 from stele.interop.arguments import INSTEAD, SAME
 from stele.interop.names import Table
-from stele.ir.door import P, R, leaving, unfit
+from stele.ir.door import P, R, leaving, owner, refuse_form
 
 
 def speaks(f: Callable[P, R]) -> Callable[P, R]:
@@ -23,8 +23,7 @@ def speaks(f: Callable[P, R]) -> Callable[P, R]:
     Traceback (most recent call last):
     stele.errors.ArgumentError: Loader takes no 'pin_memory'... Leave it out: batches are NumPy arrays that ...
     """
-    form = signature(f)
-    taken = form.parameters
+    taken = signature(f).parameters
     takes_all = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in taken.values())
 
     @wraps(f)
@@ -39,20 +38,13 @@ def speaks(f: Callable[P, R]) -> Callable[P, R]:
                          for name, x in given.items()}
                 return call(*args, **named)
             except TypeError as error:
-                if type(error) is TypeError and (said := unfit(form, args, named)):
-                    raise ArgumentError(f"{owner(f, args)} cannot be called so: {said}", hint="It takes "
-                                        f"{', '.join(name for name in taken if name != 'self')}.") from None
+                refuse_form(error, f, args, named)
                 raise
         except Exception as error:
             leaving(error)
             raise
 
     return called
-
-
-def owner(f: Callable[..., Any], args: tuple[Any, ...]) -> str:
-    """What a function is called in a message: a constructor by its class."""
-    return type(args[0]).__name__ if f.__name__ == "__init__" else f.__name__
 
 
 def own(owner: str, module: str, name: str, taken: list[str], given: list[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Signature, signature
-from types import TracebackType
+from types import FunctionType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from stele.ir.origin import Where, here, is_house, lines
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 MEANT = SteleError, np.linalg.LinAlgError   # what our own code raises for users to read
 
@@ -82,12 +83,26 @@ def public(f: Callable[P, R]) -> Callable[P, R]:
     return called
 
 
+def public_methods(made: type[T]) -> type[T]:
+    """A class whose own methods are called by users, those that begin with `_` left out."""
+    for name, f in vars(made).copy().items():
+        if isinstance(f, FunctionType) and not name.startswith("_"):
+            setattr(made, name, public(f))
+    return made
+
+
 def refuse_form(error: TypeError, f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Raises ArgumentError if that is what Python had to say of a call with other arguments than f takes."""
     if type(error) is not TypeError or not (said := unfit(form := signature(f), args, kwargs)):
         return
     takes = ", ".join(name for name in form.parameters if name != "self")
-    raise ArgumentError(f"{f.__name__} cannot be called so: {said}", hint=f"It takes {takes or 'nothing'}.") from None
+    hint = f"It takes {takes or 'nothing'}."
+    raise ArgumentError(f"{owner(f, args)} cannot be called so: {said}", hint=hint) from None
+
+
+def owner(f: Callable[..., Any], args: Sequence[Any]) -> str:
+    """What a function is called in a message: a constructor by its class."""
+    return type(args[0]).__name__ if f.__name__ == "__init__" and args else f.__name__
 
 
 def unfit(form: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:

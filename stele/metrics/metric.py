@@ -7,7 +7,7 @@ from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor, constant
 from stele.eager.handle import no_grad
 from stele.errors import DTypeError, ShapeError
-from stele.interop.keywords import answering
+from stele.interop.keywords import answering, speaks
 from stele.interop.names import MEASURES
 from stele.nn.module import Module
 
@@ -35,6 +35,7 @@ class Metric(Module):
     if not TYPE_CHECKING:
         __getattr__ = answering("a metric", MEASURES)
 
+    @speaks
     def __init__(self) -> None:
         self.reset()
 

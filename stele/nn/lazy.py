@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 from stele.arrays.tensor import Tensor
 from stele.eager.handle import tracing_into
-from stele.errors import ShapeError
+from stele.errors import ArgumentError, ShapeError
 from stele.interop.keywords import speaks
+from stele.ir.door import unfit
 from stele.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from stele.nn.layers import Linear
 from stele.nn.module import Module, given
@@ -29,7 +30,9 @@ class Lazy(Module):
 
     @speaks
     def __init__(self, *args: Any, **options: Any) -> None:
-        signature(self.becomes).bind(1, *args, **options)       # which raises TypeError where one is wrong
+        if said := unfit(signature(self.becomes), (1, *args), options):
+            raise ArgumentError(f"{type(self).__name__} cannot be called so: {said}",
+                                hint=f"Beside its size it takes what {self.becomes.__name__} does.")
         self._wanting = args, options
 
     def extra_repr(self) -> str:

@@ -81,6 +81,10 @@ class Module:
     if not TYPE_CHECKING:
         __getattr__ = answering("a module", MODULES)
 
+    @speaks
+    def __init__(self) -> None:
+        super().__init__()
+
     def forward(self, *x: Any, **options: Any) -> Any:
         """The result for an input, which calling the module returns; every module writes its own."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(self, x)")

@@ -12,6 +12,7 @@ from stele.arrays.creation import zeros
 from stele.arrays.tensor import Tensor
 from stele.eager.follow import Follower
 from stele.errors import DataError
+from stele.ir.door import public
 from stele.ir.types import show
 from stele.nn.module import PATHS, Module, locate
 from stele.ops.arguments import is_array, is_series
@@ -81,6 +82,7 @@ class Passes(Follower):
         self.seen.append((module, ", ".join(show(x.value.type.shape) for x in leaves if isinstance(x, Tensor))))
 
 
+@public
 def summary(model: Module, *inputs: Any) -> Summary:
     """The layers of a `model` that the `inputs` pass, each with the shapes of its results and its number of parameters.
 

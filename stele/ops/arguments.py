@@ -12,7 +12,7 @@ import numpy as np
 
 from stele import config
 from stele.errors import ArgumentError, OptionError, ShapeError, SteleError, advice, nearest
-from stele.ir.door import P, R, leaving
+from stele.ir.door import P, R, leaving, owner, refuse_form
 from stele.ir.graph import Constant, Value, literal
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import MOST_BYTES, Shape, dtype, number_of
@@ -350,14 +350,17 @@ def checked(f: Callable[P, R], forms: Mapping[str, Form] = FORMS) -> Callable[P,
     @wraps(f)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            checks = asked_of(f)
-            owner = type(args[0]).__name__ if f.__name__ == "__init__" else f.__name__
-            given: Any = [forms.get(said, untouched)(x, f"{name} of {owner}")
+            checks, what = asked_of(f), owner(f, args)
+            given: Any = [forms.get(said, untouched)(x, f"{name} of {what}")
                           for (name, said), x in zip(checks.items(), args)]
-            named: Any = {name: forms.get(checks.get(name, ""), untouched)(x, f"{name} of {owner}")
+            named: Any = {name: forms.get(checks.get(name, ""), untouched)(x, f"{name} of {what}")
                           for name, x in kwargs.items()}
             call: Any = f
-            return call(*given, *args[len(given):], **named)
+            try:
+                return call(*given, *args[len(given):], **named)
+            except TypeError as error:
+                refuse_form(error, f, args, kwargs)
+                raise
         except Exception as error:
             leaving(error)
             raise

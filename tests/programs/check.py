@@ -310,7 +310,7 @@ def assert_slopes(program: Program, arrays: Sequence[Array], slopes: Sequence[Ar
     unsure = kinked or not np.isfinite(found) or abs(near - far) > 1e-5 * size
     if not unsure and abs(found - near) > 1e-4 * size:
         moved = tuple(a if w is None else a + h * w for a, w in zip(arrays, ways))
-        one = replace(program, arguments=(moved,))      # beside jumps, and edges that meet, where slopes are conventions
+        one = replace(program, arguments=(moved,))      # beside jumps, and edges that meet: conventions
         made = called(st.compile(function_of(one, {**WORDS, **WIDE}), **UNREWRITTEN), one)[0]
         found = sum(float((g * w).sum()) for g, w in zip(made[len(program.results):], along))
     if not unsure and abs(found - near) > 1e-4 * size:

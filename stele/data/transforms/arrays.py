@@ -13,6 +13,7 @@ import numpy as np
 
 import stele as st
 from stele.errors import DTypeError, ShapeError, kind
+from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.types import dtype, refuse_unfit
 from stele.ops.arguments import is_array
@@ -68,6 +69,7 @@ def beside(p: Drawn, axes: int = 3) -> Drawn:
     return p.reshape(p.shape[0], *(1,) * axes) if isinstance(p, st.Tensor) else p
 
 
+@public
 def either(chance: Drawn, f: Callable[[Image], Image], x: Image) -> Image:
     """f(x) where the `chance` fell so, else x: for the `apply` of a random transform of yours.
 

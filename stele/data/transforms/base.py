@@ -32,6 +32,10 @@ class Transform:
     ([[[255, 255], [255, 255]]], 7)
     """
 
+    @speaks
+    def __init__(self) -> None:
+        super().__init__()
+
     def __call__(self, sample: Any) -> Any:
         """The sample with its image changed."""
         return changed(self, sample, None)

@@ -15,6 +15,7 @@ from stele.inspect.lint.checks import CHECKS, check
 from stele.inspect.lint.finding import Finding
 from stele.inspect.lint.gradients import growing
 from stele.inspect.lint.subject import Steps, Subject, of_traced
+from stele.ir.door import public
 from stele.ir.graph import Value, walk
 from stele.ir.origin import Where, here
 from stele.ops.arguments import choice
@@ -34,6 +35,7 @@ class Looks(Steps):
             self.places.append(here())
 
 
+@public
 def lint(f: Callable[..., Any], *args: Any, without: Collection[str] = (), **kwargs: Any) -> list[Finding]:
     """The findings of all checks in `f`, traced on `args` and `kwargs`: nothing runs, and state is put back.
 

@@ -9,6 +9,7 @@ from stele.arrays.checked import checked
 from stele.arrays.tensor import Tensor, TensorLike, constant, lift
 from stele.eager.handle import TRACING
 from stele.errors import DTypeError, OptionError, ShapeError, TraceError
+from stele.ir.door import public
 from stele.ir.graph import Value
 from stele.ir.types import bool_, int64
 from stele.ops import functional
@@ -151,6 +152,7 @@ encoded = lift(functional.one_hot)
 
 
 @checked
+@public
 def one_hot(tensor: TensorLike, num_classes: int = -1) -> Tensor:
     """The labels of a `tensor` as rows of 0 with a 1 at the label, int64: tensor.shape + (num_classes,).
 
