@@ -267,3 +267,38 @@ def test_rows_too_long_to_order_are_refused_once_their_length_is_known(order: An
     f(st.zeros(3, dtype="int8"))
     with pytest.raises(ShapeError, match=r"rows of less than 2\*\*32 elements, got \(4294967296,\)"):
         f.program.bound({"n": 2**32})
+
+
+NUMBERS: dict[str, Any] = {     # of how many rows, as Python's own number
+    "a half": lambda x: st.concatenate([x[:len(x) // 2] * 2, x[len(x) // 2:]]),
+    "a third, rounded": lambda x: x[:round(x.shape[0] / 3)],
+    "floor and ceil": lambda x: x[math.floor(x.shape[0] / 3):math.ceil(x.shape[0] / 1.5)],
+    "a share": lambda x: st.cumulative_sum(x[:int(len(x) * 0.8)], axis=0),
+    "its gradient": lambda x: st.grad(lambda x: (x[:len(x) // 2] ** 2).sum())(x),
+    "the middle": lambda x: x[len(x) // 2] * math.sqrt(len(x)),
+    "so many of the largest": lambda x: st.sort(x.reshape(-1))[:int(len(x) * 1.5)],
+    "rolled": lambda x: st.roll(x, len(x) // 3, 0),
+    "rows of one kind": lambda x: x[[*range(0, len(x), 3)]],
+    "flat": lambda x: x.reshape(len(x), -1).sum(1),
+    "apart": lambda x: st.unflatten(x.reshape(-1), 0, (len(x), -1)),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_numbers_of_any_formula_are_sizes_of_their_own(case: str) -> None:
+    """The first size, a straight line through two, and then numbers of no formula, where none is empty."""
+    f, g = NUMBERS[case], st.compile(NUMBERS[case])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*was traced")
+        for n in (6, 3, 9, 4, 7, 5, 10, 13, 24, 9):
+            x = drawn(n, 3, 2)
+            np.testing.assert_allclose(g(x).numpy(), f(x).numpy(), rtol=1e-5, atol=1e-6)
+    assert g.compiles <= 3
+
+
+def test_an_axis_is_no_size() -> None:
+    g = st.compile(lambda x: x.sum(axis=len(x) % 3))
+    with pytest.warns(UserWarning, match="cannot stay open"):
+        for n in (3, 4, 5, 7):
+            x = drawn(n, 2, 4)
+            np.testing.assert_allclose(g(x).numpy(), x.numpy().sum(axis=n % 3), rtol=1e-5, atol=1e-6)

@@ -54,8 +54,9 @@ class Rows(NamedTuple):
 class Plan:
     """What one call does: guards that must hold, where inputs come from, where results go."""
 
-    def __init__(self, traced: Traced, program: Program, leaves: Sequence[Any], donated: Mapping[int, int]) -> None:
-        self.traced, self.program = traced, program
+    def __init__(self, traced: Traced, program: Program, leaves: Sequence[Any], donated: Mapping[int, int],
+                 free: Mapping[str, int]) -> None:
+        self.traced, self.program, self.free = traced, program, free    # sizes that no argument says
         self.graph, self.rows = running(traced)
         self.argument = {id(x): k for k, x in enumerate(leaves) if isinstance(x, Handle)}
         self.getters = [self.getter(h) for h in traced.handles]

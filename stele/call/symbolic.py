@@ -137,7 +137,7 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
     start = perf_counter()
     program = build(traced.graph, donate=donated, options=chosen)
     show("compiles", lambda: f"the first, at {', '.join(lines(here()))} ({perf_counter() - start:.2f} s)", "a function")
-    return Function(Plan(traced, program, inputs, donated), inputs, chosen)
+    return Function(Plan(traced, program, inputs, donated, {}), inputs, chosen)
 
 
 def checked_updates(updates: Any) -> list[tuple[Tensor, Tensor]]:

@@ -20,7 +20,7 @@ from stele.ir.types import Guard, Sizes
 from stele.ir.types import show as shape_text
 from stele.pipeline import Options, build
 from stele.tracing import tree
-from stele.tracing.general import general
+from stele.tracing.general import freed, general
 from stele.tracing.signature import Dims, Shapes, declare, family, kind, leaf_names, match, shape_of, widen
 from stele.tracing.trace import Traced, trace
 
@@ -92,8 +92,10 @@ class Variants:
         tried = [entry.plan for entry in self.at_hand.get(key, ())]
         for variant in [*self.patterns(key, leaves)]:
             plan, sizes = variant.plan, match(variant.shapes, shapes)
-            if sizes is not None and all(plan is not other for other in tried) \
-                    and all(guard.holds(dict(sizes)) for guard in plan.traced.graph.guards):
+            if sizes is None or any(plan is other for other in tried):
+                continue
+            sizes = {**sizes, **plan.free}
+            if all(guard.holds(sizes) for guard in plan.traced.graph.guards):
                 call = straight(plan, sizes, leaves, len(leaves))
                 if (made := call(leaves)) is not MISS:
                     self.enter(key, Entry(plan, sizes, call))
@@ -144,7 +146,7 @@ class Variants:
             if not sizes or (spec, pattern) in self.closed:
                 continue
             try:
-                plan = self.make(names, spec, leaves, pattern, sizes, stays_open(reason, sizes, variants))
+                plan = self.make(names, spec, leaves, pattern, sizes, stays_open(reason, sizes, variants), variants)
             except Exception as error:  # may well run at fixed sizes; what is wrong is wrong there too
                 failed = pattern, error
                 continue
@@ -153,7 +155,7 @@ class Variants:
                                                 "to hold", lines=lines(plan.where))
                 break
             variants.append(Variant(plan, pattern))
-            return plan, sizes
+            return plan, {**sizes, **plan.free}
         if failed is not None:
             reason = reason._replace(reason=f"{reason.reason}; {cannot(names, *failed)}")
         plan = self.make(names, spec, leaves, shapes, {}, reason)
@@ -172,10 +174,11 @@ class Variants:
             return trace(self.function, *what)
 
     def make(self, names: Sequence[str], spec: tree.Spec | None, leaves: Sequence[Any], pattern: tuple[Any, ...],
-             sizes: Mapping[str, int], reason: Compile) -> Plan | Guard:
-        """Traces the function, and builds its program unless an equal one is there; the guard where that would run at
-        no other sizes."""
+             sizes: Mapping[str, int], reason: Compile, variants: Sequence[Variant] = ()) -> Plan | Guard:
+        """Traces the function, and builds its program unless an equal one is there, or that of one of the `variants`
+        will do; the guard where that would run at no other sizes."""
         known, start = Sizes(dict(sizes), []), perf_counter()
+        free: Mapping[str, int] = {}
         traced = self.trace(spec, leaves, pattern, names, known)
         for guard in known.guards:
             if isinstance(guard.right, int) and guard.relation == "==" \
@@ -185,6 +188,9 @@ class Variants:
             moved = {name: Sizes({**sizes, name: sizes[name] + 1}, []) for name in known.asked}
             others = {name: self.trace(spec, leaves, pattern, names, at) for name, at in moved.items()}
             traced = general(traced, others, known)
+            if all(traced.graph.digest != v.plan.traced.graph.digest for v in variants):
+                earlier = [v.plan.traced for v in reversed(variants) if v.shapes == pattern]
+                traced, free = freed(traced, earlier, known)
         graph, _ = running(traced)
         donated = donations(traced, graph)
         unchanged = steady(traced, leaves)
@@ -195,7 +201,7 @@ class Variants:
             self.reasons[key] = reason._replace(seconds=perf_counter() - start)
         show("compiles", lambda: f"{self.reasons[key]}" if is_new else
              f"the program that there is: {reason._replace(seconds=perf_counter() - start)}", self.name)
-        return Plan(traced, self.programs[key], leaves, donated)
+        return Plan(traced, self.programs[key], leaves, donated, free)
 
 
 def stays_open(reason: Compile, sizes: Mapping[str, int], variants: Sequence[Variant]) -> Compile:

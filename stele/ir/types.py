@@ -388,6 +388,13 @@ def number_of(n: Dim) -> int:
     return answer
 
 
+def settled(n: Dim) -> Dim:
+    """The number of a dimension whose sizes have all been asked for as numbers, for numbers may stand for them beside
+    it; the dimension itself elsewhere."""
+    known = SIZES.get()
+    return at(n, known.hints) if known is not None and names(n) <= known.asked.keys() else n
+
+
 def product(shape: Shape) -> Dim:
     """Number of elements of a shape."""
     return reduce(lambda a, b: a * b, shape, 1)

@@ -28,6 +28,7 @@ from stele.ir.types import (
     product,
     promote,
     same,
+    settled,
     show,
     summed_in,
     uint64,
@@ -221,7 +222,8 @@ def reshape(x: Value, shape: Shape) -> Value:
         total, known = product(x.shape), product(tuple(n for n in shape if n != -1))
         if known == 0 or shape.count(-1) > 1 or (isinstance(total, int) and not isinstance(known, int)):
             raise ShapeError(f"cannot tell what -1 stands for in a reshape of {show(x.shape)} to {show(shape)}")
-        shape = tuple(total // known if n == -1 else n for n in shape)  # type: ignore[operator]
+        left = settled(total // known)  # type: ignore[operator]
+        shape = tuple(left if n == -1 else n for n in shape)
     return x if x.shape == shape else Reshape(shape)(x)
 
 

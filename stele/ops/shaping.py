@@ -20,6 +20,7 @@ from stele.ir.types import (
     number_of,
     product,
     same,
+    settled,
     show,
 )
 from stele.ops.arguments import choice, is_many, positive
@@ -200,7 +201,8 @@ def unflatten(x: Value, axis: int, sizes: Sequence[int]) -> Value:
     known = product(tuple(n for n in sizes if n != -1))
     if known == 0 or list(sizes).count(-1) > 1:
         raise ShapeError(f"cannot tell what -1 stands for in {tuple(sizes)}, of an axis of {x.shape[axis]}")
-    inner = tuple(quotient(x.shape[axis], known) if n == -1 else n for n in sizes)
+    left = settled(quotient(x.shape[axis], known))
+    inner = tuple(left if n == -1 else n for n in sizes)
     return reshape(x, (*x.shape[:axis], *inner, *x.shape[axis + 1:]))
 
 

@@ -4,11 +4,12 @@ Python may ask for the number of an open size, compute with it and forget where 
 `range(len(x))`. The function is then traced once more with that size one larger. If both graphs differ in nothing but
 numbers, a whole number among attributes and shapes is taken to follow the size as a straight line, and every other
 number is an input. That holds at the size of the trace by construction; another size is traced for itself, and runs
-the same program where that leads to the same graph.
+the same program where that leads to the same graph. Where it leads to one that differs in whole numbers, which follow
+no line (`len(x) // 2`, `round(n / 3)`), these become sizes of their own, of which each trace says the values.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -23,6 +24,8 @@ from stele.ir.sizes import Dim, Size, at, size
 from stele.ir.types import SIZES, Sizes, TupleType
 from stele.tracing.trace import Traced
 
+FREE = "number_"    # how the names of sizes begin that stand for numbers of no formula
+
 
 class Apart(Exception):
     """Graphs that differ in more than numbers."""
@@ -35,19 +38,32 @@ def general(traced: Traced, others: Mapping[str, Traced], sizes: Sizes) -> Trace
     """
     try:
         with setting(SIZES, sizes):
-            return Meeting(traced, others, sizes).traced()
+            return Lines(traced, others, sizes).traced()
     except (Apart, SteleError):
         asked = "; ".join(f"{name} at {', '.join(lines(where))}" for name, where in sizes.asked.items())
         raise ShapeError("what is computed depends on the number of a size that was asked for: " + asked) from None
 
 
+def freed(traced: Traced, earlier: Iterable[Traced], sizes: Sizes) -> tuple[Traced, Mapping[str, int]]:
+    """The trace with a graph for which one of the `earlier` ones may stand too: all whole numbers in which they differ
+    are sizes of their own, with the values of those; the trace itself where none differs in numbers only."""
+    for other in {t.graph.digest: t for t in earlier}.values():
+        wider = Sizes(dict(sizes.hints), [*sizes.guards])
+        try:
+            with setting(SIZES, wider):
+                found = Freed(traced, [other.graph], wider).traced()
+        except (Apart, SteleError):
+            continue
+        sizes.hints, sizes.guards = wider.hints, wider.guards
+        return found, {name: n for name, n in wider.hints.items() if name.startswith(FREE)}
+    return traced, {}
+
+
 class Meeting:
     """Graphs walked in step: the first one is rebuilt with what the others say of its numbers."""
 
-    def __init__(self, traced: Traced, others: Mapping[str, Traced], sizes: Sizes) -> None:
-        self.base, self.sizes = traced, sizes
-        self.others = list(others.values())
-        self.steps = [(size(name), sizes.hints[name]) for name in others]
+    def __init__(self, traced: Traced, others: Sequence[Graph], sizes: Sizes) -> None:
+        self.base, self.others, self.sizes = traced, others, sizes
         self.constants: list[Live] = []
         inputs = traced.graph.parameters
         self.known = dict(zip(inputs[len(inputs) - len(traced.constants):], traced.constants))
@@ -56,18 +72,17 @@ class Meeting:
         """The first trace with the graph for all sizes, and the constants that are inputs of it."""
         graph = self.base.graph
         count = len(graph.parameters) - len(self.base.constants)
-        inputs, results = self.graph([graph, *(t.graph for t in self.others)], count)
-        made = closed([*inputs[:count], *self.constants], results)
+        inputs, results = self.graph([graph, *self.others], count)
+        made = closed([*inputs, *self.constants], results)
         return replace(self.base, graph=replace(made, guards=tuple(self.sizes.guards)), constants=self.constants)
 
-    def graph(self, graphs: Sequence[Graph], open_inputs: int) -> tuple[list[Value], list[Value]]:
-        """Inputs and results of graphs as one."""
+    def graph(self, graphs: Sequence[Graph], count: int) -> tuple[Sequence[Value], list[Value]]:
+        """Inputs, so many, and results of graphs as one; parameters behind the inputs are constants."""
         meaning: dict[Value, Value] = {}
         firsts: list[dict[Value, Value]] = [{} for _ in graphs]
-        inputs: list[Value] = []
-        for vs in together([g.parameters for g in graphs]):
-            inputs.append(vs[0] if len(inputs) < open_inputs else self.constant(vs))
-            meaning[vs[0]] = inputs[-1]
+        inputs = graphs[0].parameters[:count]
+        for vs in together([g.parameters[:count] for g in graphs]):
+            meaning[vs[0]] = vs[0]
             for first, v in zip(firsts, vs):
                 first[v] = vs[0]
         for vs in together([walk(g.results, stop=first.__contains__) for g, first in zip(graphs, firsts)]):
@@ -85,9 +100,9 @@ class Meeting:
     def value(self, vs: Sequence[Value], args: Sequence[Value]) -> Value:
         """One value over the inputs and values that there are."""
         v, ops = vs[0], [v.op for v in vs]
-        if all(op == ops[0] for op in ops):
+        if not isinstance(ops[0], Parameter) and all(op == ops[0] for op in ops):
             op: Op = ops[0]
-        elif all(isinstance(op, Literal | Constant) for op in ops):
+        elif all(isinstance(op, Literal | Constant | Parameter) for op in ops):
             return self.constant(vs)
         else:
             op = self.merged(ops)
@@ -109,14 +124,36 @@ class Meeting:
         if all(type(y) is type(x) and y == x for y in xs):
             return x
         if all(isinstance(y, int | Size) and not isinstance(y, bool) for y in xs):
-            return self.line(xs)
+            return self.number(xs)
         if all(isinstance(y, tuple) for y in xs):
             return tuple(self.merged(parts) for parts in together(xs))
         demand(is_dataclass(x) and not isinstance(x, type | Graph) and all(type(y) is type(x) for y in xs))
-        parts = {f.name: self.merged([getattr(y, f.name) for y in xs]) for f in fields(x) if f.init}
+        parts: dict[str, Any] = {}
+        for f in fields(x):
+            demand(f.init or f.name not in x.__match_args__)
+            if f.init:
+                ys = [getattr(y, f.name) for y in xs]
+                demand("int" not in str(f.type) or all(y == ys[0] for y in ys))     # axes and counts are no sizes
+                parts[f.name] = self.merged(ys)
         return replace(x, **parts)  # type: ignore[type-var]
 
-    def line(self, xs: Sequence[Dim]) -> Dim:
+    def number(self, xs: Sequence[Dim]) -> Dim:
+        """One dimension for several."""
+        raise NotImplementedError
+
+    def at_hand(self, shape: Sequence[Dim]) -> tuple[int, ...]:
+        """A shape at the sizes of this call."""
+        return tuple(at(n, self.sizes.hints) for n in shape)
+
+
+class Lines(Meeting):
+    """Numbers follow the sizes as straight lines: the others have one of the sizes, by name, one larger."""
+
+    def __init__(self, traced: Traced, others: Mapping[str, Traced], sizes: Sizes) -> None:
+        super().__init__(traced, [t.graph for t in others.values()], sizes)
+        self.steps = [(size(name), sizes.hints[name]) for name in others]
+
+    def number(self, xs: Sequence[Dim]) -> Dim:
         """The dimension that grows by as much as was seen when a size grows by one."""
         found = xs[0]
         for x, (name, hint) in zip(xs[1:], self.steps):
@@ -125,9 +162,19 @@ class Meeting:
             found = found + (name - hint) * slope   # type: ignore[operator]
         return found
 
-    def at_hand(self, shape: Sequence[Dim]) -> tuple[int, ...]:
-        """A shape at the sizes of this call."""
-        return tuple(at(n, self.sizes.hints) for n in shape)
+
+class Freed(Meeting):
+    """Numbers that differ are sizes of their own, one for all places where the graphs have the same ones."""
+
+    def __init__(self, traced: Traced, others: Sequence[Graph], sizes: Sizes) -> None:
+        super().__init__(traced, others, sizes)
+        self.names: dict[tuple[Dim, ...], str] = {}
+
+    def number(self, xs: Sequence[Dim]) -> Dim:
+        """The size that these are values of."""
+        name = self.names.setdefault(tuple(xs), f"{FREE}{len(self.names)}")
+        self.sizes.hints[name] = at(xs[0], self.sizes.hints)
+        return size(name)
 
 
 def together(parts: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
