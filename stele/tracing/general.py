@@ -129,12 +129,10 @@ class Meeting:
             return tuple(self.merged(parts) for parts in together(xs))
         demand(is_dataclass(x) and not isinstance(x, type | Graph) and all(type(y) is type(x) for y in xs))
         parts: dict[str, Any] = {}
-        for f in fields(x):
-            demand(f.init or f.name not in x.__match_args__)
-            if f.init:
-                ys = [getattr(y, f.name) for y in xs]
-                demand("int" not in str(f.type) or all(y == ys[0] for y in ys))     # axes and counts are no sizes
-                parts[f.name] = self.merged(ys)
+        for f in (f for f in fields(x) if f.init):
+            ys = [getattr(y, f.name) for y in xs]
+            demand("int" not in str(f.type) or all(y == ys[0] for y in ys))     # axes and counts are no sizes
+            parts[f.name] = self.merged(ys)
         return replace(x, **parts)  # type: ignore[type-var]
 
     def number(self, xs: Sequence[Dim]) -> Dim:
