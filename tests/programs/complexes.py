@@ -20,8 +20,8 @@ isnan isinf isfinite add subtract multiply divide equal not_equal where astype s
 std
 cumulative_sum cumulative_prod reshape permute flip roll repeat pad tril triu concatenate stack split unsqueeze squeeze
 broadcast_to getitem take gather mixed masked tile rot90 diagonal diag_embed extend take_along_axis pick einsum matmul
-solve solve_triangular inv det slogdet cholesky running setitem set_mask set_rows set_mixed set_masked_part update
-alias"""
+share rows solve solve_triangular inv det slogdet cholesky running setitem set_mask set_rows set_mixed set_masked_part
+update alias"""
 TAKES_COMPLEX = frozenset(NAMES.split())
 """Kinds whose operands may be complex numbers."""
 BY_PARTS = "add", "subtract", "astype"

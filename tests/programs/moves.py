@@ -128,6 +128,28 @@ def key(g: Growth, x: str) -> Any:
     return (x,), {"key": entries(g, g.shape(x))}
 
 
+def share(g: Growth, x: str) -> Any:
+    """What lies between two shares of an axis, counted by Python's own numbers."""
+    g.need(g.ndim(x) > 0)
+    low, high = g.choose([0, 0, 0.3, 0.5]), g.choose([0.5, 0.7, 1])
+    return (x,), {"axis": g.integer(0, g.ndim(x) - 1), "low": low, "high": high}
+
+
+def share_of(x: Any, axis: int, low: float, high: float) -> Any:
+    n = x.shape[axis]
+    return x[(*(slice(None),) * axis, slice(int(n * low), round(n * high)))]
+
+
+def as_rows(g: Growth, x: str) -> Any:
+    g.need(g.ndim(x) > 0 and all(math.prod(env[x].shape) > 0 for env in g.envs))
+    return (x,), {}
+
+
+def whole_rows(x: Any) -> Any:
+    """All axes but the first as one."""
+    return x.reshape(len(x), -1)
+
+
 def taken(g: Growth, x: str) -> Any:
     k = g.integer(0, g.ndim(x) - 1)
     count = g.choose([1, 3, 17])

@@ -113,7 +113,7 @@ def lines(program: Program, name: str, indent: str) -> Iterator[str]:
 
 
 VIEWS = frozenset(("reshape", "permute", "flip", "rot90", "split", "unsqueeze", "squeeze", "broadcast_to", "getitem",
-                   "diagonal", "real", "imag"))
+                   "share", "rows", "diagonal", "real", "imag"))
 """What gives parts of its operand, or that one seen otherwise: what is written to one is written to both."""
 SEVERAL = ("split", "scan", "branch", "repeat_while")
 
