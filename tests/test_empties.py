@@ -293,6 +293,8 @@ CALLS: dict[str, tuple[Callable[..., Any], Any, tuple[Array, ...]]] = {
     "GRU of no time":   (lambda x: GRU(x)[0], lambda x: np.zeros((0, 2, 4), "f4"), (f4(0, 2, 3),)),
     "attention of nobody": (lambda x: ATTENTION(x, x, x, attn_mask=st.zeros(0, 5, 5) == 1)[0],
                             lambda x: np.zeros((5, 0, 4), "f4"), (f4(5, 0, 4),)),
+    "attention without features": (lambda x, v: nn.functional.scaled_dot_product_attention(x, x, v),
+                                   lambda x, v: np.full((3, 4), v.mean(0)), (f4(3, 0), f4(3, 4))),
     "LSTM of nobody":   (lambda x: LSTM(x)[1][0], lambda x: np.zeros((1, 0, 4), "f4"), (f4(5, 0, 3),)),
 }
 

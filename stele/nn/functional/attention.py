@@ -39,7 +39,7 @@ def weights(query: Value, key: Value, attn_mask: Value | None, first: Value | No
             scale: float | None, window: Any) -> Value:
     """The softmax of how each query fits each key: (..., L, S); zeros where a query may look at no key. The queries are
     those from the `first` on, and look at keys of the same one of `ids`."""
-    by = number_of(query.shape[-1]) ** -0.5 if scale is None else scale
+    by = max(number_of(query.shape[-1]), 1) ** -0.5 if scale is None else scale     # without features all fit alike
     scores = matmul(query, swap_last(key)) * by
     last = scores.ndim - 1
     queries, keys = (Iota(scores.shape[-2:], axis, int64)() for axis in (0, 1))
