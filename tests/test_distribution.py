@@ -20,6 +20,12 @@ def test_the_distribution_has_a_name_of_its_own() -> None:
     assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "stele.__version__"}
 
 
+def test_the_licence_is_said_as_build_tools_will_go_on_to_read_it() -> None:
+    project = PROJECT["project"]
+    assert project["license"] == "Apache-2.0" and project["license-files"] == ["LICENSE", "NOTICE"]
+    assert PROJECT["build-system"]["requires"] == ["setuptools>=77"]    # the first that reads both
+
+
 def test_the_command_knows_its_version_from_source() -> None:
     done = subprocess.run([sys.executable, "-m", "stele", "--version"], cwd=ROOT, capture_output=True, text=True,
                           timeout=120)

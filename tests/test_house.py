@@ -46,8 +46,8 @@ LOADERS = ("stele/pipeline.py", "stele/__init__.py", "stele/data/__init__.py", "
            "stele/interop/introduce.py", "stele/commands/models.py")
 
 IN_THE_ROOT = {
-    ".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "NOTICE", "README.md", "benchmarks", "docs",
-    "examples", "mkdocs.yml", "pyproject.toml", "stele", "tests", "tools", "typings",
+    ".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "NOTICE", "README.md",
+    "benchmarks", "docs", "examples", "mkdocs.yml", "pyproject.toml", "stele", "tests", "tools", "typings",
 }
 
 LOADING = "import_module", "__import__"

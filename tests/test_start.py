@@ -15,7 +15,8 @@ from stele.ir.record import Record
 from stele.ops import ALL
 from stele.ops.elementwise.arithmetic import Add
 
-OTHERS = {"argparse", "hashlib", "json", "llvmlite", "ml_dtypes", "pathlib", "rich", "safetensors", "urllib"}
+OTHERS = {"argparse", "hashlib", "importlib.abc", "json", "llvmlite", "ml_dtypes", "pathlib", "rich", "safetensors",
+          "tempfile", "urllib"}
 LATER = ("stele.backend.cpu", "stele.backend.llvm", "stele.cli", "stele.commands", "stele.data", "stele.inspect",
          "stele.kernel", "stele.nn", "stele.optim", "stele.rosetta", "stele.saving", "stele.train")
 AT_ONCE = {"stele.transform", "stele.transform.autodiff", "stele.transform.retype"}    # gradients, sizes

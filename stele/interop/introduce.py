@@ -4,7 +4,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -12,8 +11,11 @@ BESIDE = {"einops": "stele.interop.einops"}
 """What is loaded behind a library."""
 
 
-class Introduction(MetaPathFinder):
-    """Finds a library as all others do, and loads what stands beside it once it is there."""
+class Introduction:
+    """Finds a library as all others do, and loads what stands beside it once it is there.
+
+    It is a finder by its method alone: `importlib.abc` loads sixteen modules, a tenth of the time of `import stele`.
+    """
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Where a library is, with a loader that goes on to what is beside it; None for all others."""
