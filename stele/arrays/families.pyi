@@ -732,22 +732,23 @@ def nanstd(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=
     >>> st.nanstd(st.tensor([1.0, float("nan"), 5.0])).tolist()
     2.0
     """
-def cov(x: TensorLike, rowvar: bool=True, correction: int=1, fweights: TensorLike | None=None, aweights: TensorLike |
-        None=None) -> Tensor:
+def cov(x: TensorLike, y: TensorLike | None=None, rowvar: bool=True, correction: int=1, fweights: TensorLike |
+        None=None, aweights: TensorLike | None=None) -> Tensor:
     """The covariances of variables, of which each row of x holds the observations (each column, not `rowvar`).
 
-    (n, n) for n variables, a number for one axis. The products are divided by the number of observations less
+    (n, n) for n variables, a number for one axis; those of `y` follow those of x. The products are divided by the number of observations less
     `correction`: 1, the default, is unbiased. `fweights` says how often each observation is there, `aweights` how much
-    it weighs (NumPy's formulas). Integers become float32. Raises ShapeError for more than two axes.
+    it weighs (NumPy's formulas). Integers become float32. Raises ShapeError for more than two axes, and where y has
+    other observations than x.
 
     >>> st.cov(st.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-def corrcoef(x: TensorLike, rowvar: bool=True) -> Tensor:
+def corrcoef(x: TensorLike, y: TensorLike | None=None, rowvar: bool=True) -> Tensor:
     """The correlation coefficients of variables, of which each row of x holds the observations: from -1 to 1.
 
-    (n, n) for n variables, a number for one axis; columns, not `rowvar`. NaN for a variable that does not vary.
-    Integers become float32. Raises ShapeError for more than two axes.
+    (n, n) for n variables, a number for one axis; columns, not `rowvar`; those of `y` follow those of x. NaN for a
+    variable that does not vary. Integers become float32. Raises ShapeError for more than two axes.
 
     >>> st.corrcoef(st.tensor([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]

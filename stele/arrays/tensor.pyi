@@ -1020,15 +1020,15 @@ class Tensor(Familiar):
         """The elements of x held between `min` and `max`, numbers or arrays; None, the default, bounds nothing."""
     def copysign(self, z: TensorLike) -> Tensor:
         """The magnitude of x with the sign of z, which a zero and a NaN have too. Integers become float32."""
-    def corrcoef(self, rowvar: builtins.bool=True) -> Tensor:
+    def corrcoef(self, y: TensorLike | None=None, rowvar: builtins.bool=True) -> Tensor:
         """The correlation coefficients of variables, of which each row of x holds the observations: from -1 to 1."""
     def cosh(self) -> Tensor:
         """The hyperbolic cosine of x, (exp(x) + exp(-x)) / 2. Integers become float32."""
     def count_nonzero(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims:
             builtins.bool=False) -> Tensor:
         """How many elements over one axis, several, or all of them are not 0, as int64; NaN is not 0."""
-    def cov(self, rowvar: builtins.bool=True, correction: builtins.int=1, fweights: TensorLike | None=None, aweights:
-            TensorLike | None=None) -> Tensor:
+    def cov(self, y: TensorLike | None=None, rowvar: builtins.bool=True, correction: builtins.int=1, fweights:
+            TensorLike | None=None, aweights: TensorLike | None=None) -> Tensor:
         """The covariances of variables, of which each row of x holds the observations (each column, not `rowvar`)."""
     def cross(self, z: TensorLike, axis: builtins.int=-1) -> Tensor:
         """The cross product of vectors of three entries along an axis; the other axes broadcast."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from stele.errors import OptionError, ShapeError
 from stele.ir.graph import Array, OneOrPair, Value, literal
-from stele.ir.types import DType, Shape, below, float32, float64, int64, product, promote, show
+from stele.ir.types import DType, Shape, below, float32, float64, int64, product, promote, same, show
 from stele.ops.along import take_along
 from stele.ops.arguments import choice, refuse
 from stele.ops.contraction import matmul
@@ -320,41 +320,50 @@ def unless_none(y: Value, x: Value, axis: Axes, keepdims: bool) -> Value:
     return Select()(all(isnan(x), axis=axis, keepdims=keepdims), math.nan, y) if x.dtype.is_float else y
 
 
-def cov(x: Value, *, rowvar: bool = True, correction: int = 1, fweights: Value | None = None,
+def cov(x: Value, y: Value | None = None, *, rowvar: bool = True, correction: int = 1, fweights: Value | None = None,
         aweights: Value | None = None) -> Value:
     """The covariances of variables, of which each row of x holds the observations (each column, not `rowvar`).
 
-    (n, n) for n variables, a number for one axis. The products are divided by the number of observations less
+    (n, n) for n variables, a number for one axis; those of `y` follow those of x. The products are divided by the number of observations less
     `correction`: 1, the default, is unbiased. `fweights` says how often each observation is there, `aweights` how much
-    it weighs (NumPy's formulas). Integers become float32. Raises ShapeError for more than two axes.
+    it weighs (NumPy's formulas). Integers become float32. Raises ShapeError for more than two axes, and where y has
+    other observations than x.
 
     >>> st.cov(st.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    if x.ndim > 2:
-        raise ShapeError(f"cov needs variables in rows (n, k), got {show(x.shape)}")
-    rows = x if x.ndim == 2 else reshape(x, (1, -1))
-    rows = swap_last(rows) if x.ndim == 2 and not rowvar else rows
-    rows = rows if rows.dtype.is_float else cast(rows, float32)
+    parts = [variables(v, rowvar) for v in (x, y) if v is not None]
+    if not same(parts[0].shape[1], parts[-1].shape[1]):
+        raise ShapeError(f"cov needs as many observations of y as of x, got {show(parts[-1].shape)} beside "
+                         f"{show(parts[0].shape)}")
+    rows = parts[0] if y is None else concatenate(parts, axis=0)
     given = [cast(w, rows.dtype) for w in (fweights, aweights) if w is not None]
     w = reduce(lambda a, b: a * b, given) if given else full((rows.shape[1],), 1, rows.dtype)
     total = sum(w)
     less = total - correction if aweights is None else total - sum(w * cast(aweights, rows.dtype)) * correction / total
     centred = rows - sum(rows * w, axis=1, keepdims=True) / total
-    y = matmul(centred * w, swap_last(centred)) / Maximum()(less, 0)
-    return y if x.ndim == 2 and y.shape != (1, 1) else reshape(y, ())
+    products = matmul(centred * w, swap_last(centred)) / Maximum()(less, 0)
+    return products if products.shape != (1, 1) else reshape(products, ())
 
 
-def corrcoef(x: Value, *, rowvar: bool = True) -> Value:
+def variables(x: Value, rowvar: bool) -> Value:
+    """Floats whose rows are variables: a row of them is one."""
+    if x.ndim > 2:
+        raise ShapeError(f"cov needs variables in rows (n, k), got {show(x.shape)}")
+    rows = reshape(x, (1, -1)) if x.ndim < 2 else x if rowvar else swap_last(x)
+    return rows if rows.dtype.is_float else cast(rows, float32)
+
+
+def corrcoef(x: Value, y: Value | None = None, *, rowvar: bool = True) -> Value:
     """The correlation coefficients of variables, of which each row of x holds the observations: from -1 to 1.
 
-    (n, n) for n variables, a number for one axis; columns, not `rowvar`. NaN for a variable that does not vary.
-    Integers become float32. Raises ShapeError for more than two axes.
+    (n, n) for n variables, a number for one axis; columns, not `rowvar`; those of `y` follow those of x. NaN for a
+    variable that does not vary. Integers become float32. Raises ShapeError for more than two axes.
 
     >>> st.corrcoef(st.tensor([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    c = cov(x, rowvar=rowvar)
+    c = cov(x, y, rowvar=rowvar)
     if not c.ndim:
         return c / c
     n = c.shape[0]

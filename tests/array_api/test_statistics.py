@@ -184,6 +184,12 @@ def test_covariances() -> None:
     f, a = np.arange(1, 10), np.linspace(0.1, 1, 9)
     close(st.cov(st.tensor(x), fweights=f, aweights=a), np.cov(x, fweights=f, aweights=a))
     close(st.corrcoef(st.tensor(x)), np.corrcoef(x))
+    y = x[:2] ** 2
+    close(st.cov(st.tensor(x), st.tensor(y)), np.cov(x, y))
+    close(st.corrcoef(st.tensor(x.T), st.tensor(y.T), rowvar=False), np.corrcoef(x.T, y.T, rowvar=False))
+    close(st.corrcoef(st.tensor(x[0]), st.tensor(y[0])), np.corrcoef(x[0], y[0]))
+    with pytest.raises(ShapeError, match="as many observations of y as of x"):
+        st.cov(st.tensor(x), st.ones(3, 8))
 
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
