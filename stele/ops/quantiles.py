@@ -324,10 +324,10 @@ def cov(x: Value, y: Value | None = None, *, rowvar: bool = True, correction: in
         aweights: Value | None = None) -> Value:
     """The covariances of variables, of which each row of x holds the observations (each column, not `rowvar`).
 
-    (n, n) for n variables, a number for one axis; those of `y` follow those of x. The products are divided by the number of observations less
-    `correction`: 1, the default, is unbiased. `fweights` says how often each observation is there, `aweights` how much
-    it weighs (NumPy's formulas). Integers become float32. Raises ShapeError for more than two axes, and where y has
-    other observations than x.
+    (n, n) for n variables, a number for one axis; those of `y` follow those of x. The products are divided by the
+    number of observations less `correction`: 1, the default, is unbiased. `fweights` says how often each observation
+    is there, `aweights` how much it weighs (NumPy's formulas). Integers become float32. Raises ShapeError for more than
+    two axes, and where y has other observations than x.
 
     >>> st.cov(st.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
