@@ -9,7 +9,7 @@ import pytest
 from bad_calls import FUNCTIONS, Call, call, fault, own, said
 
 import stele as st
-from stele import nn
+from stele import metrics, nn
 from stele.errors import SteleError
 from stele.nn import functional as F
 
@@ -57,6 +57,11 @@ ODD: dict[str, Callable[[], Any]] = {
     "counts of no number":  lambda: st.bincount(float("nan")),
     "no bound":               lambda: nn.init.uniform((3, 4), None),    # type: ignore[arg-type]
     "numbers of open sizes":  lambda: st.zeros((st.placeholder(("n", 3)).shape[0], 7)).numpy(),
+    "features of 200 bits":   lambda: nn.Linear(10 ** 60, 1),
+    "sizes nobody can print": lambda: st.zeros(10 ** 6000),
+    "text for labels":        lambda: metrics.AUROC()(st.ones(1), ""),
+    "a number for labels":    lambda: metrics.AveragePrecision()(st.ones(1), 1 << 64),
+    "a tuple for scores":     lambda: metrics.AveragePrecision()((1, 2), st.ones(())),
     "a sum of open sizes":    lambda: float(st.zeros((st.placeholder(("n", 3)).shape[0], 7)).sum()),
 }
 

@@ -36,13 +36,13 @@ class Ranked(Metric):
     def columns(self, scores: Any, labels: Any) -> tuple[Tensor, Tensor]:
         """The scores (M, columns), and which of them are of ones: a column for each class, or one for all."""
         name, n = type(self).__name__, self.classes
-        if n is None and np.ndim(scores) == np.ndim(labels) + 1:
-            raise ShapeError(f"{name} takes scores and labels of one shape, got {tuple(scores.shape)} and "
-                             f"{tuple(labels.shape)}", hint=f"Write {name}(classes={scores.shape[1]}) of several.")
-        if n is None:
-            x, y = alike(name, scores, labels)
-            return x.reshape(-1, 1), (y != 0).reshape(-1, 1)
         x, y = constant(scores).detach(), constant(labels).detach()
+        if n is None and x.ndim == y.ndim + 1 > 1:
+            raise ShapeError(f"{name} takes scores and labels of one shape, got {x.shape} and {y.shape}",
+                             hint=f"Write {name}(classes={x.shape[1]}) of several.")
+        if n is None:
+            x, y = alike(name, x, y)
+            return x.reshape(-1, 1), (y != 0).reshape(-1, 1)
         if x.ndim < 2 or x.shape[1] != n or (x.shape[0], *x.shape[2:]) != tuple(y.shape):
             raise ShapeError(f"{name} of {n} classes takes scores (N, {n}, ...) and labels (N, ...), got {x.shape} and "
                              f"{y.shape}")
