@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Self
 from stele.backend.base import Program
 from stele.call.library import export
 from stele.call.reasons import Compiles
-from stele.call.straight import MISS, Call
+from stele.call.straight import MISS, Call, Refilled
 from stele.call.variants import Variants
 from stele.eager.evaluate import name_largest
 from stele.eager.handle import GRAD, TRACING, is_stepping
@@ -121,15 +121,17 @@ class Compiled(Opaque, Generic[P, R]):
         try:
             if not kwargs and (made := self.latest(args)) is not MISS:
                 return made
-            leaves, spec = tree.flatten((args, kwargs))
+            leaves, spec = tree.flatten((args, kwargs), tree.given)
             key = (spec, GRAD.get(), sharing(leaves), *map(signature, leaves))
             for entry in self.variants.at_hand.get(key, ()):
                 if (made := entry.call(leaves)) is not MISS:
                     if len(leaves) == len(args) and all(map(is_, leaves, args)):
                         self.latest = entry.call
-                    return made
-            self.latest = no_call       # whose program may be dropped now
-            return self.variants.call(key, leaves, spec)
+                    break
+            else:
+                self.latest = no_call       # whose program may be dropped now
+                made = self.variants.call(key, leaves, spec)
+            return made.into((args, kwargs)) if type(made) is Refilled else made
         except Exception as error:
             if isinstance(error, OutOfMemory):
                 name_largest(error, (v for graph in self.graphs[-1:] for v in graph))
@@ -185,7 +187,7 @@ def compile(f: Callable[..., Any] | None = None, *, dims: Dims | None = None, co
     `dims={"x": {0: "batch"}}` leaves axis 0 of argument x open, so that every batch size runs the same program; an
     argument inside a container is named by its path, such as "batch.images". `options` are those of `st.Options`.
     Tensors and NumPy arrays among the arguments are inputs; Python numbers are constants: the function is traced again
-    for others. With `control="python"` f is rewritten first: its if, while, for, and, or and not, which need numbers of
+    for others. A list or dict among the arguments that f changes is changed by every call. With `control="python"` f is rewritten first: its if, while, for, and, or and not, which need numbers of
     tensors, become `st.cond`, `st.while_loop` and `st.scan`, with break, continue and early returns; what f calls is
     rewritten where it is decorated too. Raises TraceError where f looks at numbers of its tensors, which no program can
     hold, ArgumentError where the source of what is to be rewritten is not there.

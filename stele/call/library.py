@@ -38,7 +38,7 @@ def export(plan: Plan, name: str, names: Sequence[str], folder: str | Path, opti
     if not name.isidentifier() or not name.isascii():
         raise ArgumentError(f"a library is called what C functions may be, got {name!r}", hint="Give it a name=.")
     traced, graph = plan.traced, plan.traced.graph
-    if not traced.pure:
+    if traced.changes:
         raise GraphError(f"{name} rebinds what lies outside of it, and a library has no state",
                          hint="Take what changes as an argument and return it; st.rand and the like count as such.")
     if any(v.type.device != HOME for v in walk([*graph.parameters, *graph.results])):

@@ -70,7 +70,7 @@ class Loaded(Opaque):
 
     @public
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        leaves, spec = tree.flatten((args, kwargs))
+        leaves, spec = tree.flatten((args, kwargs), tree.given)
         shape = written(spec, iter(leaves), lambda x: None)
         for variant in self.variants:
             if (arrays := variant.taken(shape, leaves)) is not None:

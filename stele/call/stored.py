@@ -150,6 +150,9 @@ class Recorder:
         """Where inputs come from and results go: lists of a kind of place and which of those it is."""
         traced, arguments = self.traced, self.arguments
         self.refuse_sums()
+        if traced.refilled:
+            raise DataError(f"{self.name} changes a list or dict among its arguments, which no saved program can",
+                            hint="Let it return what is new.")
         constants = [["state", self.states.name(Tensor(v), "constant")] for v in traced.constants]
         writes = [[self.handle(h), j] for h, j in traced.writes]
         writes += [[self.cell(slot), self.result(slot.path, parts[0])] for slot, spec, parts in traced.slots

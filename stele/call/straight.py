@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 import numpy as np
@@ -49,6 +49,30 @@ def straight(plan: Plan, sizes: Mapping[str, int], leaves: Sequence[Any] | None,
         f"        evaluate([{text.all(text.read, '._value')}])"], text.known)
 
 
+class Refilled(NamedTuple):
+    """What a call returns where it changes lists and dicts among its arguments, and what each holds from now on, behind
+    the keys that lead to it."""
+
+    result: Any
+    contents: tuple[tuple[tuple[Any, ...], Any], ...]
+
+    def into(self, given: Any) -> Any:
+        """The result, once the containers of these arguments hold what is in store for them."""
+        places: list[Any] = []
+        for path, _ in self.contents:   # found before any of them changes
+            place = given
+            for key in path:
+                place = place[key]
+            places.append(place)
+        for place, (_, content) in zip(places, self.contents):
+            if isinstance(place, list):
+                place[:] = content
+            else:
+                place.clear()
+                place.update(content)
+        return self.result
+
+
 class Writer:
     """Writes the parts of a call; `known` holds the objects that its text names."""
 
@@ -59,7 +83,7 @@ class Writer:
             "MISS": MISS, "Tensor": Tensor, "Buffer": Buffer, "ndarray": np.ndarray, "plan": plan,
             "sizes": sizes, "grad_mode": GRAD.get, "following": FOLLOWER.get, "evaluate": evaluate,
             "is_alone": is_alone, "result": result, "unflatten": tree.unflatten, "new": object.__new__,
-            "Live": Live, "ref": ref, "own": plan.program.run}
+            "Live": Live, "ref": ref, "Refilled": Refilled, "own": plan.program.run}
         self.read = [h for kind, h in plan.inputs if kind == "handle"]
         self.state = [k for k, (base, _) in enumerate(plan.getters) if base is not None]
         self.handles = [f"x{key}" if base is None else f"h{k}" for k, (base, key) in enumerate(plan.getters)]
@@ -178,7 +202,11 @@ class Writer:
         lines += [f"{self.handles[h]}._grad = {self.part(part)}" for h, part in traced.grads]
         lines += [f"{self.name(slot.base)}[{self.name(slot.key)}] = {self.tree(spec, parts)}"
                   for slot, spec, parts in traced.slots]
-        return [*lines, f"return {self.tree(*traced.returned)}"]
+        returned = self.tree(*traced.returned)
+        if traced.refilled:
+            contents = [f"({self.name(path)}, {self.tree(spec, parts)}), " for path, spec, parts in traced.refilled]
+            returned = f"Refilled({returned}, ({''.join(contents)}))"
+        return [*lines, f"return {returned}"]
 
     def tensor(self, t: str, j: int, requires_grad: bool, leaf: bool) -> list[str]:
         """A tensor for a result: `Tensor(result(...), ...)` outside of any trace, written out, in half the time."""
@@ -206,6 +234,8 @@ class Writer:
         """One leaf of what a call returns or stores."""
         if part.kind == "made":
             return f"t{part.what}"
+        if part.kind == "argument":
+            return f"x{part.what}"
         return self.handles[part.what] if part.kind == "handle" else self.name(part.what)
 
     def tree(self, spec: tree.Spec | None, parts: Sequence[Part]) -> str:

@@ -198,9 +198,11 @@ def renewed(args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[tuple[Any, .
         if isinstance(args[k], tree.Branch):
             wrt.append(tree.expand(args[k]))
         else:
-            new[k] = tree.map(fresh, args[k])
-            continuous(tree.flatten(new[k])[0], f"argument {k}", "name other arguments with argnums=")
-            wrt.append(new[k])
+            leaves, spec = tree.flatten(args[k])
+            leaves = [*map(fresh, leaves)]
+            continuous(leaves, f"argument {k}", "name other arguments with argnums=")
+            new[k] = tree.unflatten(spec, leaves)
+            wrt.append(tree.unflatten(spec, leaves))    # of its own: a function may take a dict apart
     return tuple(new), wrt
 
 
@@ -252,8 +254,8 @@ def vjp(f: Callable[[*A], R], *args: *A) -> tuple[R, Callable[[R], tuple[*A]]]:
     [2.0, 40.0]
     """
     inner = tree.map(fresh, args)
-    results, spec = computed(f, inner, "what vjp differentiates")
     leaves, shape = tree.flatten(inner)
+    results, spec = computed(f, inner, "what vjp differentiates")
     carries = carries_on(args, results)
 
     @public

@@ -118,7 +118,8 @@ class Made(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One leaf of what a call returns or stores: a made tensor, a handle from outside, or an object as it is."""
+    """One leaf of what a call returns or stores: a made tensor, a handle from outside, an array among the arguments, or
+    an object as it is."""
 
     kind: str
     what: Any
@@ -127,7 +128,8 @@ class Part(NamedTuple):
 @dataclass(kw_only=True)
 class Traced:
     """What a call reads, makes and rebinds: a graph, whose parameters are `inputs` and then `constants`, and how
-    handles, slots and what is returned come by its results."""
+    handles, slots and what is returned come by its results, and so do lists and dicts among the arguments that are
+    `refilled`, each named by the keys that lead to it."""
 
     graph: Graph
     handles: list[Handle]
@@ -140,12 +142,19 @@ class Traced:
     grads_read: list[tuple[int, int | None]] = field(default_factory=list[tuple[int, int | None]])
     slots: list[tuple[Slot, tree.Spec | None, list[Part]]] = field(
         default_factory=list[tuple[Slot, "tree.Spec | None", list[Part]]])
+    refilled: list[tuple[tuple[Any, ...], tree.Spec | None, list[Part]]] = field(
+        default_factory=list[tuple[tuple[Any, ...], "tree.Spec | None", list[Part]]])
     state: State = field(default_factory=lambda: State({}))
     arrays: list[Slot] = field(default_factory=list[Slot])
     pure: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.pure = not (self.writes or self.grads or self.slots)
+
+    @property
+    def changes(self) -> bool:
+        """Whether a call changes anything, beside what it returns."""
+        return not self.pure or bool(self.refilled)
 
     @property
     def read(self) -> dict[int, int]:
@@ -173,6 +182,7 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             arrays = {k: Tensor(symbol(names[k], types[k])) for k, x in enumerate(leaves)
                       if isinstance(x, np.ndarray)}
             args, kwargs = tree.unflatten(spec, [arrays.get(k, x) for k, x in enumerate(leaves)])
+            given = [(path, x, x.copy()) for path, x in tree.containers((args, kwargs))]
             before = draws(state)
             if UNSEEDED in state.called:
                 note("a generator of random numbers is made inside of a compiled function, without a seed: its numbers "
@@ -185,7 +195,8 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             if scope.asks_hooks:
                 state.numbers.append((Slot(vars(LEAVES), "changes", "how often hooks of tensors changed"),
                                       LEAVES.changes))
-            made = Collector(scope, state, arrays, leaves).collect(y, sizes.guards)
+            refilled = [(path, x) for path, x, old in given if not same_entries(x, old)]
+            made = Collector(scope, state, arrays, leaves).collect(y, sizes.guards, refilled)
     finally:
         for record in state.records:
             restore(record)
@@ -193,9 +204,16 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
     return made if state.absent.isdisjoint(sys.modules) else trace(f, spec, leaves, shapes, names, sizes)
 
 
+def same_entries(x: Any, old: Any) -> bool:
+    """Whether a list or dict holds what its copy does, in that order."""
+    if len(x) != len(old) or (isinstance(x, dict) and [*x] != [*old]):
+        return False
+    return all(a is b for a, b in (zip(x.values(), old.values()) if isinstance(x, dict) else zip(x, old)))
+
+
 def traced_on(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], follower: Follower) -> Traced:
     """The function on arguments of the sizes that they have, for one who follows: nothing runs, state is put back."""
-    leaves, spec = tree.flatten((args, kwargs))
+    leaves, spec = tree.flatten((args, kwargs), tree.given)
     with held(), setting(FOLLOWER, follower):
         return trace(f, spec, leaves, tuple(map(shape_of, leaves)), leaf_names(f, spec), Sizes({}, []))
 
@@ -255,9 +273,10 @@ class Collector:
         self.made: dict[int, int] = {}
         self.makes: list[Made] = []
 
-    def collect(self, y: Any, guards: list[Guard]) -> Traced:
-        """The graph and the plan of effects."""
+    def collect(self, y: Any, guards: list[Guard], refilled: list[tuple[tuple[Any, ...], Any]]) -> Traced:
+        """The graph and the plan of effects; `refilled` are containers among the arguments that hold something else."""
         spec, parts = self.template(y, "the result")
+        contents = [(path, *self.contents(x)) for path, x in refilled]
         slots = [self.change(record, key) for record in self.state.records for key in changed(record)]
         seen = list(self.scope.seen.values())
         writes = [(self.place(s.handle), self.result(s.value)) for s in seen
@@ -279,8 +298,9 @@ class Collector:
                 hint="Pass it as an argument.")
         graph = replace(closed([*entries, *constants], self.results), guards=tuple(guards))
         return Traced(graph=graph, handles=self.handles, inputs=list(entries.values()), made=self.makes, writes=writes,
-                      returned=(spec, parts), constants=constants, grads=grads, grads_read=grads_read, slots=slots,
-                      state=self.state, arrays=[slot for slot, _ in self.scope.arrays.values()])
+                      returned=(spec, parts), refilled=contents, constants=constants, grads=grads,
+                      grads_read=grads_read, slots=slots, state=self.state,
+                      arrays=[slot for slot, _ in self.scope.arrays.values()])
 
     def order(self, kind: str, k: int) -> int:
         """Where an input stands: arguments as they were given, state behind them."""
@@ -303,8 +323,15 @@ class Collector:
         """How to make a container of tensors anew at every call."""
         if isinstance(x, list | dict) and id(x) in self.state.seen:
             return None, [Part("object", x)]
-        leaves, spec = tree.flatten(x)
+        leaves, spec = tree.flatten(x, lambda y: tree.is_record(y) and id(y) not in self.state.seen)
         return spec, [self.part(leaf, path) for leaf in leaves]
+
+    def contents(self, x: Any) -> tuple[tree.Spec | None, list[Part]]:
+        """What a list or dict among the arguments holds from now on; arrays that it was given as they are."""
+        number = {id(symbol): k for k, symbol in self.arrays.items()}
+        leaves, spec = tree.flatten(x, tree.given)
+        return spec, [Part("argument", number[id(leaf)]) if id(leaf) in number else
+                      self.part(leaf, "an argument") for leaf in leaves]
 
     def part(self, x: Any, path: str) -> Part:
         """How to make one leaf at every call."""

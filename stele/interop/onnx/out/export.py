@@ -77,7 +77,7 @@ def export(f: Any, args: Any, path: str | Path, *, dims: Dims | None = None) -> 
 def of_function(f: Function) -> Program:
     """A function of placeholders."""
     traced, n = f.plan.traced, len(f.names)
-    if not traced.pure:
+    if traced.changes:
         raise refused("the function")
     places = [h for _, h in traced.inputs]
     inputs = {k: f.names[h] for k, h in enumerate(places) if h < n}
@@ -91,11 +91,11 @@ def of_python(f: Any, args: Any, dims: Dims) -> Program:
     if isinstance(f, Method):
         f, given = f.compiled, (f.instance, *given)
     function: Callable[..., Any] = f.function if isinstance(f, Compiled) else f
-    leaves, spec = tree.flatten((given, {}))
+    leaves, spec = tree.flatten((given, {}), tree.given)
     names = leaf_names(function, spec)
     name = getattr(function, "__name__", type(function).__name__)
     traced = traced_at(function, spec, leaves, names, declare(dims, name, names, tuple(map(shape_of, leaves))))
-    if not traced.pure:
+    if traced.changes:
         raise refused(name)
     own = {id(x): path for path, x in function.named_tensors()} if isinstance(function, nn.Module) else {}
     argument = {id(x): k for k, x in enumerate(leaves)}

@@ -1,0 +1,134 @@
+"""Containers among arguments and results: lists and dicts that a function changes, and dataclasses."""
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele.errors import DataError, GraphError
+
+
+@dataclass(frozen=True)
+class Output:
+    loss: Any
+    name: str = "mean"
+
+
+@dataclass(slots=True)
+class Pair:
+    a: Any
+    b: Any
+
+
+def popped(batch: dict[str, Any]) -> Any:
+    y = batch.pop("label")
+    batch["scaled"] = batch["x"] * 2
+    batch["rows"] = batch["x"].shape[0]
+    return y.sum() + batch["scaled"].sum()
+
+
+def grown(stack: Any, table: Any) -> Any:
+    stack.append(stack[-1] * 2)
+    del table["inner"][0]
+    table["inner"].append(3)
+    stack.reverse()
+    return stack[0]
+
+
+def rebound(batch: dict[str, Any]) -> Any:
+    batch["x"] += 1
+    batch["x"] = batch["x"] * batch["x"]
+    return batch["x"].sum()
+
+
+def plain(x: Any) -> Any:
+    """What a tree holds, its arrays as lists."""
+    if isinstance(x, dict):
+        return {key: plain(part) for key, part in x.items()}
+    return [*map(plain, x)] if isinstance(x, list | tuple) else np.asarray(x).tolist() if hasattr(x, "shape") else x
+
+
+CHANGING: dict[str, tuple[Any, Any]] = {
+    "popped": (popped, lambda: ({"x": st.ones(2), "label": np.ones(2, "f4"), "raw": np.arange(3), "text": "t"},)),
+    "grown": (grown, lambda: ([st.ones(2)], {"inner": [1, 2], "more": st.zeros(1)})),
+    "rebound": (rebound, lambda: ({"x": st.ones(2)},)),
+    "in order": (lambda d: d.update(a=d.pop("a")), lambda: (OrderedDict(a=st.ones(1), b=st.zeros(1)),)),
+    "of a default": (lambda d: d.clear(), lambda: (defaultdict(list, a=st.ones(1)),)),
+    "sorted": (lambda xs: xs.sort(key=lambda x: x.ndim), lambda: ([st.ones(2, 2), st.ones(3), st.tensor(1.0)],)),
+}
+
+
+@pytest.mark.parametrize("case", CHANGING)
+def test_containers_among_arguments_change_as_they_do_without_a_program(case: str) -> None:
+    f, make = CHANGING[case]
+    g, mine, law = st.compile(f), make(), make()
+    inner = [x for x in mine[-1].values() if isinstance(x, list)] if isinstance(mine[-1], dict) else []
+    for _ in range(3):
+        try:
+            wanted = f(*law)
+        except (KeyError, IndexError):
+            break
+        assert plain(g(*mine)) == plain(wanted)
+        assert plain(mine) == plain(law)
+    assert [type(x) for x in mine] == [type(x) for x in law]
+    assert all(any(x is y for y in mine[-1].values()) for x in inner), "a list in a dict is another"
+
+
+def test_an_array_that_stays_is_the_same_array() -> None:
+    raw = np.arange(3)
+    batch = {"x": st.ones(2), "label": st.ones(2), "raw": raw}
+    st.compile(popped)(batch)
+    assert batch["raw"] is raw
+
+
+def test_what_a_changed_container_holds_has_its_gradient() -> None:
+    w = st.ones(2, requires_grad=True)
+    batch = {"w": w}
+    st.compile(lambda batch: batch.update(y=batch["w"] * 3))(batch)
+    batch["y"].sum().backward()
+    assert w.grad is not None and w.grad.tolist() == [3.0, 3.0]
+
+
+def test_programs_for_elsewhere_change_no_argument(tmp_path: Any) -> None:
+    f = st.compile(popped)
+    f({"x": st.ones(2), "label": st.ones(2)})
+    with pytest.raises(DataError, match="changes a list or dict among its arguments"):
+        st.save(f, tmp_path / "program")
+    with pytest.raises(GraphError, match="rebinds what lies outside"):
+        f.export_library(tmp_path / "library")
+
+
+def test_a_gradient_is_of_what_was_given_though_the_function_takes_it_apart() -> None:
+    def loss(p: dict[str, Any]) -> Any:
+        return (p.pop("w") ** 2).sum()
+
+    given = {"w": st.tensor([1.0, 2.0])}
+    for f in (st.grad(loss), st.compile(st.grad(loss)), lambda p: st.vjp(loss, p)[1](st.tensor(1.0))[0]):
+        assert plain(f(given)) == {"w": [2.0, 4.0]} and [*given] == ["w"]
+
+
+def test_dataclasses_are_made_anew_by_every_call() -> None:
+    f = st.compile(lambda x: (Output((x * 2).sum()), [Pair(x, x + 1)]))
+    for k in range(3):
+        output, (pair,) = f(st.full((2,), float(k)))
+        assert output == Output(output.loss) and float(output.loss) == 4 * k
+        assert isinstance(pair, Pair) and pair.b.tolist() == [k + 1.0] * 2
+    there = Output(st.ones(1))
+    assert st.compile(lambda x: there)(st.ones(1)) is there
+
+
+def test_dataclasses_go_through_loops_branches_and_derivatives() -> None:
+    x = st.arange(4).astype("float32")
+    last, sums = st.scan(lambda c, q: (Pair(c.a + q, c.b * q), c.a), Pair(st.tensor(0.0), st.tensor(1.0)), x + 1)
+    assert (float(last.a), float(last.b), sums.tolist()) == (10.0, 24.0, [0.0, 1.0, 3.0, 6.0])
+    grads = st.grad(lambda d: (d.a * d.b).sum())(Pair(x, x * 3))
+    assert isinstance(grads, Pair) and grads.a.tolist() == [0.0, 3.0, 6.0, 9.0]
+    mapped = st.vmap(lambda d: Pair(d.a + d.b, d.a))(Pair(x, x))
+    assert mapped.a.tolist() == [0.0, 2.0, 4.0, 6.0]
+    while_ = st.while_loop(lambda d: d.a.sum() < 10, lambda d: Pair(d.a + 1, d.b * 2), Pair(x, x))
+    assert while_.b.tolist() == [0.0, 2.0, 4.0, 6.0]
+    assert st.cond(x.sum() > 0, lambda x: Pair(x, x), lambda x: Pair(-x, x), x).a.tolist() == x.tolist()
