@@ -172,6 +172,8 @@ class Draft:
         for step, k in zip(laid.steps, order):
             spaces = ((n, step.clock + first, step.clock + last) for n, first, last in self.spaces[k])
             places += [Place("temp", n, first, last, None) for n, first, last in spaces]
+        kept = [p for p in self.plan.places if p.kind == "kept"]    # constants that kernels pack are so in every draft
+        places += kept[sum(p.kind == "kept" for p in places):]
         private = {**self.plan.private, **laid.slots.private}
         return Found(self, cost, order, lowered, laid, Plan(tuple(places), laid.in_place, self.plan.scratch, private))
 
