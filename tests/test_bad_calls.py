@@ -9,7 +9,7 @@ import pytest
 from bad_calls import FUNCTIONS, Call, call, fault, own, said
 
 import stele as st
-from stele import metrics, nn
+from stele import data, metrics, nn
 from stele.errors import SteleError
 from stele.nn import functional as F
 
@@ -57,6 +57,10 @@ ODD: dict[str, Callable[[], Any]] = {
     "counts of no number":  lambda: st.bincount(float("nan")),
     "no bound":               lambda: nn.init.uniform((3, 4), None),    # type: ignore[arg-type]
     "numbers of open sizes":  lambda: st.zeros((st.placeholder(("n", 3)).shape[0], 7)).numpy(),
+    "weights as a flag":      lambda: st.multinomial(st.ones(2, 3), 2, np.ones((2, 3))),    # type: ignore[arg-type]
+    "an endless factor":      lambda: nn.UpsamplingBilinear2d(None, float("inf"))(st.ones(1, 1, 2, 2)),
+    "sizes in an array":      lambda: nn.LinearCrossEntropyLoss(1, 2, out_features=np.ones((2, 3), "u1")),  # type: ignore
+    "2**62 changes":          lambda: data.transforms.RandAugment(1 << 62),
     "features of 200 bits":   lambda: nn.Linear(10 ** 60, 1),
     "sizes nobody can print": lambda: st.zeros(10 ** 6000),
     "text for labels":        lambda: metrics.AUROC()(st.ones(1), ""),

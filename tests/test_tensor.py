@@ -321,3 +321,17 @@ def test_arguments_too_many_are_refused() -> None:
         x.swapaxes(0, 1, 2)
     with pytest.raises(TypeError, match="each once; got 2 and axis="):
         x.sum(0, axis=1)
+
+
+@pytest.mark.parametrize("given, dtype", [
+    (["float32", 2.0], "float32"), (["int64", 2.5], "float32"), (["bool", 3], "int64"), (["int8", 3], "int8"),
+    (["float32", 1j], "complex64"), (["bfloat16", "float16"], "float32"), (["uint16", "bfloat16"], "bfloat16"),
+    (["int32", "float16"], "float16"), (["float64", 1.0], "float64"), (["float32", [1.0, 2.0]], "float32")], ids=str)
+def test_tensors_in_a_list_meet_as_elsewhere_and_numbers_have_no_dtype(given: list[Any], dtype: str) -> None:
+    shape = (2,) if any(isinstance(x, list) for x in given) else ()
+    assert st.tensor([st.ones(shape, dtype=x) if isinstance(x, str) else x for x in given]).dtype == dtype
+
+
+def test_a_number_beside_tensors_that_their_dtype_does_not_hold_is_refused() -> None:
+    with pytest.raises(DTypeError, match="300 does not fit in int8"):
+        st.tensor([st.tensor(1, dtype="int8"), 300])

@@ -2,6 +2,7 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from stele.eager.handle import Handle
 from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Array
-from stele.ir.types import DType, complex64, float32, int64, refuse_unfit, uint64
+from stele.ir.types import DType, complex64, float32, int64, promote, refuse_unfit, uint64
 from stele.ir.types import dtype as type_named
 
 
@@ -45,9 +46,22 @@ def nested(data: Any) -> Any:
     shapes = {() if isinstance(p, type) else np.shape(p) for p in parts}
     if len(shapes) > 1:
         raise ShapeError(f"the rows of a tensor need one shape, got {sorted(shapes)}")
-    if any(isinstance(p, np.ndarray | np.generic) for p in parts):
-        return np.stack([np.asarray(p) for p in parts])
-    return parts
+    typed = [type_named(p.dtype) for p in parts if isinstance(p, np.ndarray | np.generic)]
+    if not typed:
+        return parts
+    arrays = [np.asarray(p) for p in parts]
+    numbers = [a for p, a in zip(parts, arrays) if p is not a and not isinstance(p, np.generic)]
+    wanted = reduce(beside, [a.dtype.kind for a in numbers], reduce(promote, typed))
+    if wanted.kind in "ui":
+        refuse_unfit(wanted, (end for a in numbers if a.size for end in (a.min(), a.max())))
+    return np.stack([wanted.array(a) for a in arrays])
+
+
+def beside(dtype: DType, kind: str) -> DType:
+    """The dtype of arrays of one beside Python's numbers of a kind, which have none of their own."""
+    if kind == "c":
+        return dtype.complex if dtype.is_float else complex64
+    return float32 if kind == "f" and not dtype.is_float else int64 if kind in "iu" and dtype.kind == "b" else dtype
 
 
 def whole(own: DType, wanted: DType) -> DType:

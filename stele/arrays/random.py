@@ -244,10 +244,11 @@ def multinomial(p: TensorLike, num_samples: int, replacement: bool = False) -> T
     [0, 1, 2]
     """
     p, many = real(constant(p), "p").astype(float64), positive(num_samples, "num_samples of multinomial")
-    if not p.ndim or (not replacement and many > p.shape[-1]):
+    again = flag(replacement, "replacement of multinomial")
+    if not p.ndim or (not again and many > p.shape[-1]):
         raise ShapeError(f"multinomial of {many} samples needs rows of as many weights, got p of the shape {p.shape}",
                          hint="Write replacement=True, or fewer samples.")
-    if flag(replacement, "replacement of multinomial"):
+    if again:
         wide = broadcast_to(p[..., None, :], (*p.shape[:-1], many, p.shape[-1]))
         race = -log(Draw(GENERATOR, wide.shape, float64).inner()) / wide
         return race.argmin(axis=-1)

@@ -187,10 +187,11 @@ def compile(f: Callable[..., Any] | None = None, *, dims: Dims | None = None, co
     `dims={"x": {0: "batch"}}` leaves axis 0 of argument x open, so that every batch size runs the same program; an
     argument inside a container is named by its path, such as "batch.images". `options` are those of `st.Options`.
     Tensors and NumPy arrays among the arguments are inputs; Python numbers are constants: the function is traced again
-    for others. A list or dict among the arguments that f changes is changed by every call. With `control="python"` f is rewritten first: its if, while, for, and, or and not, which need numbers of
-    tensors, become `st.cond`, `st.while_loop` and `st.scan`, with break, continue and early returns; what f calls is
-    rewritten where it is decorated too. Raises TraceError where f looks at numbers of its tensors, which no program can
-    hold, ArgumentError where the source of what is to be rewritten is not there.
+    for others. A list or dict among the arguments that f changes is changed by every call. With `control="python"` f is
+    rewritten first: its if, while, for, and, or and not, which need numbers of tensors, become `st.cond`,
+    `st.while_loop` and `st.scan`, with break, continue and early returns; what f calls is rewritten where it is
+    decorated too. Raises TraceError where f looks at numbers of its tensors, which no program can hold, ArgumentError
+    where the source of what is to be rewritten is not there.
 
     >>> @st.compile(dims={"x": {0: "n"}})
     ... def f(x):

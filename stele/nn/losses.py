@@ -152,7 +152,7 @@ class LinearCrossEntropyLoss(Module):
         name = type(self).__name__
         self.in_features = positive(in_features, f"in_features of {name}")
         self.num_classes = positive(num_classes, f"num_classes of {name}")
-        self.out_features = wholes(out_features, f"out_features of {name}", 1) if out_features else ()
+        self.out_features = wholes(out_features, f"out_features of {name}", 1)
         self.linear = Linear(in_features, num_classes * prod(self.out_features), flag(bias, f"bias of {name}"))
         self.weight = constant(weight) if is_array(weight) else weight
         self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing

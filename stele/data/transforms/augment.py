@@ -15,6 +15,7 @@ from stele.errors import DTypeError
 from stele.interop.keywords import speaks
 from stele.ops.arguments import choice, number, whole
 
+MOST = 1000     # changes behind each other
 STRONGEST = {"shear": 0.3, "translate": 150 / 331, "rotate": 30.0, "enhance": 0.9, "posterize": 4.0, "solarize": 1.0}
 MAPS, KINDS = 6, 14     # of the kinds the first six move pixels (the first, none), and all there are
 
@@ -37,7 +38,7 @@ class RandAugment(RandomTransform):
     @speaks
     def __init__(self, num_ops: int = 2, magnitude: int = 9, num_magnitude_bins: int = 31,
                  interpolation: str = "nearest", fill: float = 0) -> None:
-        self.num_ops = whole(num_ops, "num_ops of RandAugment", 0)
+        self.num_ops = whole(num_ops, "num_ops of RandAugment", 0, MOST)
         self.num_magnitude_bins = whole(num_magnitude_bins, "num_magnitude_bins of RandAugment", 2)
         self.magnitude = whole(magnitude, "magnitude of RandAugment", 0, self.num_magnitude_bins - 1)
         self.interpolation = choice(interpolation, "interpolation of RandAugment", MODES)

@@ -21,6 +21,7 @@ from stele.ops.statistics import sum
 
 SMOOTH = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}     # how many axes a mode is for
 MODES = ("nearest", "nearest-exact", *SMOOTH, "area")
+BOUND = 1 << 31     # of factors
 MOST = 64       # taps of all phases of a period that are written out
 
 
@@ -98,6 +99,8 @@ def each_number(scale: Any, axes: int) -> list[float] | None:
 
 def scaled(n: Dim, factor: float) -> Dim:
     """The size that a factor makes of one."""
+    if not math.isfinite(factor) or not 0 < factor < BOUND:
+        raise ShapeError(f"a scale_factor must be above 0 and below 2**31, got {factor}")
     made = n * int(factor) if factor == int(factor) else math.floor(number_of(n) * factor)
     if isinstance(made, int) and made < 1:
         raise ShapeError(f"a scale_factor of {factor} leaves nothing of {n} elements")
