@@ -61,6 +61,7 @@ ODD: dict[str, Callable[[], Any]] = {
     "an endless factor":      lambda: nn.UpsamplingBilinear2d(None, float("inf"))(st.ones(1, 1, 2, 2)),
     "sizes in an array":      lambda: nn.LinearCrossEntropyLoss(1, 2, out_features=np.ones((2, 3), "u1")),  # type: ignore
     "2**62 changes":          lambda: data.transforms.RandAugment(1 << 62),
+    "a summand of 2000 bits": lambda: st.subtract(st.ones(2), 10 ** 600, alpha=2),
     "features of 200 bits":   lambda: nn.Linear(10 ** 60, 1),
     "sizes nobody can print": lambda: st.zeros(10 ** 6000),
     "text for labels":        lambda: metrics.AUROC()(st.ones(1), ""),

@@ -262,7 +262,8 @@ OPERANDS: tuple[Any, ...] = Value, int, float, complex, np.generic
 
 def times(z: Operand, alpha: float) -> Operand:
     """z * `alpha`; what is no operand is left for the op to refuse."""
-    return z * alpha if alpha != 1 and isinstance(z, OPERANDS) else z
+    is_operand = isinstance(z, OPERANDS) and not (isinstance(z, int) and z.bit_length() > 1023)     # no float
+    return z * alpha if alpha != 1 and is_operand else z
 
 
 def add(x: Operand, z: Operand, *, alpha: float = 1) -> Value:
