@@ -62,6 +62,8 @@ ODD: dict[str, Callable[[], Any]] = {
     "sizes in an array":      lambda: nn.LinearCrossEntropyLoss(1, 2, out_features=np.ones((2, 3), "u1")),  # type: ignore
     "2**62 changes":          lambda: data.transforms.RandAugment(1 << 62),
     "a summand of 2000 bits": lambda: st.subtract(st.ones(2), 10 ** 600, alpha=2),
+    "windows of nothing":     lambda: st.avg_pool2d(st.ones(1, 3, 4, 4), 0, padding=3, ceil_mode=True),
+    "windows that stand":     lambda: st.max_pool2d(st.ones(1, 3, 4, 4), 2, 0, ceil_mode=True),
     "features of 200 bits":   lambda: nn.Linear(10 ** 60, 1),
     "sizes nobody can print": lambda: st.zeros(10 ** 6000),
     "text for labels":        lambda: metrics.AUROC()(st.ones(1), ""),

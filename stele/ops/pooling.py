@@ -175,7 +175,7 @@ def geometry(x: Value, axes: int, size: Each, stride: Each | None, padding: Each
     an array of all that they reach can be addressed."""
     kernel, steps, apart = each(size, axes), each(size if stride is None else stride, axes), each(dilation, axes)
     asked = pads(padding, kernel, steps, apart)
-    if not ceil_mode:
+    if not ceil_mode or min((*kernel, *steps, *apart)) < 1:     # which windows refuse
         return Geometry(kernel, steps, asked, apart, asked)
     sides: list[tuple[Dim, Dim]] = []
     for n, k, s, d, (lo, hi) in zip(x.shape[x.ndim - axes:], kernel, steps, apart, asked):

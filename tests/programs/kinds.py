@@ -15,7 +15,7 @@ from stele.ir.types import dtype as type_named
 from tests.host_ops import ordered, running
 from tests.programs import moves, reductions, windows
 from tests.programs.complexes import COMPLEX, TAKES_COMPLEX, part
-from tests.programs.kind import INT, Kind, Made, accumulated, alone, floats, inside, named, paired, place, truth
+from tests.programs.kind import INT, PYTHON, Kind, Made, accumulated, alone, floats, inside, named, paired, place, truth
 from tests.programs.matrices import LINEAR
 from tests.programs.mixed import in_other_words
 from tests.programs.numbers import F32, Array, common, wide
@@ -69,8 +69,10 @@ def sigmoid(x: Array) -> Array: return np.exp(-np.logaddexp(x.dtype.type(0), -x)
 def gelu(x: Array) -> Array: return x * 0.5 * (1 + elementwise(math.erf)(x / math.sqrt(2)))
 def relu(x: Array) -> Array: return np.where(x < 0, np.zeros_like(x), x)
 def power(x: Array, z: Any) -> Array:
-    """As the standard has it; for one number NumPy takes a square root, which knows no powers of -inf and -0."""
-    return np.power(x, np.full(x.shape, z, x.dtype) if x.dtype.kind == "f" else z)
+    """As the standard has it; for one exponent NumPy takes a square root, which knows no powers of -inf and -0."""
+    if isinstance(z, PYTHON):
+        return np.power(x, np.full(x.shape, z, x.dtype) if x.dtype.kind == "f" else z)
+    return np.power(x, np.array(np.broadcast_to(z, np.broadcast_shapes(np.shape(x), np.shape(z)))))
 
 
 def floor_divide(x: Array, z: Array) -> Array:
@@ -124,7 +126,7 @@ ELEMENTWISE = (
     binary("subtract", np.subtract, domain="iuf", noise="rounded", weight=4.0),
     binary("multiply", np.multiply, domain="iuf", noise="rounded", weight=5.0),
     binary("divide", np.divide, operands="float", noise="rounded"),
-    Kind("power", st.pow, np.power, paired, "f", noise="rounded", weight=0.5),
+    Kind("power", st.pow, power, paired, "f", noise="rounded", weight=0.5),
     binary("logaddexp", np.logaddexp, operands="float", noise="rounded", weight=0.5),
     binary("hypot", np.hypot, operands="float", noise="rounded", weight=0.5),
     binary("fmax", np.fmax, domain="iuf", weight=0.3), binary("fmin", np.fmin, domain="iuf", weight=0.3),
