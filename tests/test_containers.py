@@ -132,3 +132,15 @@ def test_dataclasses_go_through_loops_branches_and_derivatives() -> None:
     while_ = st.while_loop(lambda d: d.a.sum() < 10, lambda d: Pair(d.a + 1, d.b * 2), Pair(x, x))
     assert while_.b.tolist() == [0.0, 2.0, 4.0, 6.0]
     assert st.cond(x.sum() > 0, lambda x: Pair(x, x), lambda x: Pair(-x, x), x).a.tolist() == x.tolist()
+
+
+def test_an_object_that_is_another_at_each_call_is_warned_of() -> None:
+    @dataclass
+    class Batch:
+        x: Any
+
+    f = st.compile(lambda batch: batch.x * 2)
+    with pytest.warns(UserWarning, match="batch is another object now, <Batch .*a dict or a named tuple"):
+        for k in range(9):
+            assert f(Batch(st.full((2,), float(k)))).tolist() == [2.0 * k] * 2
+    assert f.compiles == 1

@@ -14,6 +14,7 @@ from stele.ir.types import Guard
 from stele.tracing.signature import Shapes, match, shape_of
 from stele.tracing.state import SCALARS
 
+ANOTHER = "is another object now"
 ARRAY = "had {} axes", "was {}", "was on {}", "had requires_grad={}"     # what `signature.kind` says of a tensor
 
 
@@ -105,8 +106,8 @@ def why(asked: Asked, history: Mapping[Any, Traces], variants: Sequence[Variant]
         if (guard := failed(plan, sizes)) is not None:
             given = ", ".join(f"{name} = {n}" for name, n in sizes.items())
             return Compile(f"{guard} does not hold for {given}", lines(guard.where) or asked.where)
-    arguments = (f"{name} was {before.given[name]}, now {x}" for name, x in asked.given.items()
-                 if before.given.get(name, x) != x)
+    arguments = (f"{name} was {before.given[name]}, now {x}" if x[:1] != "<" else f"{name} {ANOTHER}, {x}"
+                 for name, x in asked.given.items() if before.given.get(name, x) != x)
     if (found := next(arguments, None)) is not None:
         return Compile(found, asked.where)
     found = next(chain(before.plan.broken(), ["an object was replaced, or its program was called too long ago"]))

@@ -9,7 +9,7 @@ from stele.backend.base import Program
 from stele.backend.locks import held
 from stele.backend.newest import Newest
 from stele.call.plan import Plan, donations, running, steady
-from stele.call.reasons import Asked, Compile, Traces, Variant, shown, why
+from stele.call.reasons import ANOTHER, Asked, Compile, Traces, Variant, shown, why
 from stele.call.straight import CALLS, MISS, Call, straight
 from stele.eager.follow import making
 from stele.errors import TraceError
@@ -130,9 +130,11 @@ class Variants:
         count = 1 if before is None else before.count + 1
         self.history[asked.pattern] = Traces(count, plan, asked.given)
         if count == MANY:
+            advice = "Pass what it holds, as a dict or a named tuple: such calls share one trace." if ANOTHER in \
+                reason.reason else ("Keep such a number in a tensor, open such a size with dims, and ask for no number "
+                                    "of it (len(x), float(n), n ** 0.5), but compute with x.shape.")
             note(f"{self.name} was traced {MANY} times, since what it reads changes: {reason.reason}, at "
-                 f"{', '.join(reason.lines)}. Keep such a number in a tensor, open such a size with dims, and ask for "
-                 "no number of it (len(x), float(n), n ** 0.5), but compute with x.shape.")
+                 f"{', '.join(reason.lines)}. {advice}")
 
     def specialised(self, variants: list[Variant], spec: tree.Spec | None, leaves: Sequence[Any], shapes: Shapes,
                     reason: Compile) -> tuple[Plan, Mapping[str, int]]:
