@@ -21,7 +21,7 @@ from stele import nn
 from stele.backend.reference import run
 from stele.cli import COMMANDS
 from stele.commands.arguments import run as answer
-from stele.errors import GraphError
+from stele.errors import GraphError, OptionError
 from stele.nn import functional as F
 from stele.ops import factors, lapack
 from stele.tracing import tree
@@ -31,17 +31,17 @@ onnx = pytest.importorskip("onnx", reason="needs the onnx wheel: pip install 'st
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 from stele.interop import onnx as so  # noqa: E402
-from stele.interop.onnx.out.export import Program, written  # noqa: E402
+from stele.interop.onnx.out.export import NEWEST, OPSET, Program, written  # noqa: E402
 from stele.interop.onnx.out.table import MEANINGS  # noqa: E402
 
 NONE = {"Called": "a function of a user's in Python", "Foreign": "a function of C", "Sample": "a stream of NumPy's",
         **{op.__name__: "LAPACK's" for op in (*lapack.ALL, *factors.ALL) if op not in MEANINGS}}
 
 
-def model_of(graph: Any) -> Any:
+def model_of(graph: Any, opset: int = OPSET) -> Any:
     """The model of a graph, checked in full."""
     made = written(Program("op", {k: f"x{k}" for k in range(len(graph.parameters))}, {}, graph,
-                           [f"y{k}" for k in range(len(graph.results))]))
+                           [f"y{k}" for k in range(len(graph.results))]), opset)
     onnx.checker.check_model(made, full_check=True)
     return made
 
@@ -76,11 +76,12 @@ def in_runtime(made: Any, given: dict[str, Any]) -> Any:
 RUNNERS: list[Callable[[Any, dict[str, Any]], Any]] = [
     in_reference, *([in_runtime] if find_spec("onnxruntime") else [])]
 LONG, EVERY = 150, 4    # of models read back: nodes from which on they are not, as that takes long, and how many are
+LATEST = 3              # how many of them are written at the newest opset instead
 
 
 def agree(made: Any, given: dict[str, Any], want: Sequence[Any], read_back: bool = True, tol: float = 1e-5) -> None:
     """Asserts that all who run a model give these outputs."""
-    halves = any("bfloat16" in str(x.dtype) for x in want)      # of which Python has no arrays for ONNX Runtime
+    halves = any("bfloat16" in str(x.dtype) for x in (*given.values(), *want))  # which ONNX Runtime cannot be given
     for runner in (*RUNNERS, *([imported] if read_back and len(made.graph.node) < LONG else [])):
         if runner is in_runtime and halves:
             continue
@@ -98,7 +99,8 @@ def test_every_op(number: int, case: Case) -> None:
             model_of(graph)
         return
     want = [paired(np.asarray(y)) for y in run(graph, case.operands)]
-    agree(model_of(graph), feed(case), want, read_back=number % EVERY == 0)
+    opset = OPSET if number % LATEST else NEWEST
+    agree(model_of(graph, opset), feed(case), want, read_back=number % EVERY == 0)
 
 
 def models() -> dict[str, tuple[Any, list[Any], dict[str, Any], list[Any]]]:
@@ -116,9 +118,9 @@ def models() -> dict[str, tuple[Any, list[Any], dict[str, Any], list[Any]]]:
     }
 
 
-def exported(f: Any, args: Any, path: Path, dims: Any = None) -> Any:
+def exported(f: Any, args: Any, path: Path, dims: Any = None, opset: int = OPSET) -> Any:
     """The model of a function, written, read and checked in full."""
-    so.export(f, args, path, dims=dims)
+    so.export(f, args, path, dims=dims, opset=opset)
     onnx.checker.check_model(str(path), full_check=True)
     return onnx.load(path)
 
@@ -179,6 +181,86 @@ def test_what_else_is_exported(tmp_path: Path) -> None:
     f = st.function([p], (p * w).sum(axis=1))
     made = exported(f, None, tmp_path / "f.onnx")
     agree(made, {"rows": np.ones((5, 3), "f4")}, [f(st.ones((5, 3))).numpy()])
+
+
+def looked(*mask: Any, **how: Any) -> Callable[..., Any]:
+    """Attention, with a mask where one is given."""
+    return lambda x, k, v: F.scaled_dot_product_attention(x, k, v, *mask, **how)
+
+
+def by_angles(x: Any) -> Any:
+    """Rotary positions as others write them, each angle twice."""
+    angles = st.outer(st.arange(x.shape[-2]).astype("float32"), st.arange(4).astype("float32"))
+    twice = st.concatenate([angles, angles], axis=-1)
+    return x * st.cos(twice) + st.concatenate([-x[..., 4:], x[..., :4]], axis=-1) * st.sin(twice)
+
+
+def by_mean_square(x: Any, w: Any = None, of: Any = None) -> Any:
+    """x over the root of a mean of squares, written out."""
+    y = x / st.sqrt(((x if of is None else of) ** 2).mean(axis=-1, keepdims=True) + 1e-5)
+    return (st.arange(x.shape[-1]).astype("float32") if w is None else w) * y
+
+
+QKV = (2, 4, 5, 8), (2, 4, 5, 8), (2, 4, 5, 8)
+CROSS = (2, 4, 5, 8), (2, 4, 6, 8), (2, 4, 6, 3)
+GROUPED = (2, 4, 5, 8), (2, 2, 5, 8), (2, 2, 5, 8)
+LENGTHS = {"x": {0: "n", 2: "t"}, "k": {0: "n", 2: "s"}, "v": {0: "n", 2: "s"}}
+TOGETHER: dict[str, tuple[Callable[..., Any], Sequence[tuple[int, ...]], str, dict[str, Any]]] = {
+    "layer": (nn.LayerNorm((3, 8)), [(4, 3, 8)], "LayerNormalization", {"x": {0: "n"}}),
+    "group": (nn.GroupNorm(2, 8), [(4, 8, 5, 6)], "GroupNormalization", {"x": {0: "n", 2: "h"}}),
+    "instance": (nn.InstanceNorm2d(8, affine=True), [(4, 8, 5, 6)], "InstanceNormalization", {"x": {0: "n"}}),
+    "batch": (nn.BatchNorm2d(8).eval(), [(4, 8, 5, 6)], "BatchNormalization", {"x": {0: "n"}}),
+    "rms": (nn.RMSNorm(8), [(4, 8)], "RMSNormalization", {"x": {0: "n"}}),
+    "rms by hand": (by_mean_square, [(4, 8)], "RMSNormalization", {"x": {0: "n"}}),
+    "rotary": (nn.RotaryEmbedding(8), QKV[:1], "RotaryEmbedding", {"x": {0: "n", 2: "t"}}),
+    "neighbours": (nn.RotaryEmbedding(8, interleaved=True), [(2, 5, 8)], "RotaryEmbedding", {"x": {0: "n"}}),
+    "angles twice": (by_angles, QKV[:1], "RotaryEmbedding", {}),
+    "attention": (looked(), CROSS, "Attention", LENGTHS),
+    "of matrices": (looked(scale=0.3), [(5, 8), (6, 8), (6, 3)], "Attention", {}),
+    "causal": (looked(is_causal=True), QKV, "Attention", {name: {2: "t"} for name in "xkv"}),
+    "causal of others": (looked(is_causal=True), CROSS, "Attention", {}),
+    "added": (looked(st.randn(4, 5, 6)), CROSS, "Attention", {}),
+    "blind": (looked(st.tensor([[True, False] * 3] * 4 + [[False] * 6])), CROSS, "Attention", {}),
+    "window": (looked(window_size=(2, 0)), QKV, "Attention", {name: {2: "t"} for name in "xkv"}),
+    "grouped": (looked(enable_gqa=True, is_causal=True), GROUPED, "Attention", {name: {0: "n"} for name in "xkv"}),
+    "grouped and masked": (looked(st.randn(2, 4, 1, 5) > 0, enable_gqa=True), GROUPED, "Attention", {}),
+    "by hand": (lambda x, k, v: st.softmax(x @ k.mT / 3, -1) @ v, [(3, 5, 8), (3, 6, 8), (3, 6, 2)], "Attention", {}),
+}
+FROM = {"RMSNormalization": 23, "RotaryEmbedding": 23, "Attention": 23}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_what_onnx_has_an_op_for_is_that(name: str, tmp_path: Path) -> None:
+    f, shapes, op, dims = TOGETHER[name]
+    others = [tuple(n + 2 if a in dims.get(x, {}) else n for a, n in enumerate(s)) for x, s in zip("xkv", shapes)]
+    for opset in (OPSET, 23, NEWEST):
+        made = exported(f, [st.randn(*s) for s in shapes], tmp_path / "model.onnx", dims, opset)
+        assert [n.op_type for n in made.graph.node].count(op) == (opset >= FROM.get(op, OPSET))
+        for sizes in (shapes, others):
+            args = [st.randn(*s) for s in sizes]
+            agree(made, {i.name: x.numpy() for i, x in zip(made.graph.input, args)}, outputs(f, *args))
+
+
+LOOKALIKES: dict[str, tuple[Callable[..., Any], Sequence[tuple[int, ...]]]] = {
+    "weights that are returned": (lambda x, k: ((p := st.softmax(x @ k.mT, -1)) @ k, p), QKV[:2]),
+    "softmax over queries": (lambda x, k: st.softmax(x @ k.mT, -2) @ k, QKV[:2]),
+    "scaled behind the mask": (lambda x, k: st.softmax((x @ k.mT + 1) * 2 + x[..., :5], -1) @ k, QKV[:2]),
+    "turned the other way": (lambda x: st.concatenate(
+        [x[..., 4:] * 2 - x[..., :4] * 3, x[..., 4:] * 3 + x[..., :4] * 2], -1), QKV[:1]),
+    "squares of another": (lambda x, k: by_mean_square(x, of=k), [(4, 8), (4, 8)]),
+    "a scale of rows": (lambda x, k: by_mean_square(x, k), [(4, 8), (4, 1)]),
+    "first axes": (lambda x: st.nn.functional.layer_norm(x.mT, (4,)).mT * st.ones(8) + st.ones(8), [(4, 8)]),
+    "doubles": (lambda x: looked()(*[x.astype("float64")] * 3), [(5, 8)]),
+}
+
+
+@pytest.mark.parametrize("name", LOOKALIKES)
+def test_what_only_looks_like_one_of_them_is_written_out(name: str, tmp_path: Path) -> None:
+    f, shapes = LOOKALIKES[name]
+    args = [st.randn(*s) for s in shapes]
+    made = exported(f, args, tmp_path / "model.onnx", {}, 23)
+    assert not {"RMSNormalization", "RotaryEmbedding", "Attention"} & {n.op_type for n in made.graph.node}
+    agree(made, {i.name: x.numpy() for i, x in zip(made.graph.input, args)}, outputs(f, *args))
 
 
 LINALG: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], dict[str, Any], list[tuple[int, ...]]]] = {
@@ -264,6 +346,8 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
 
     with pytest.raises(GraphError, match=r"2 ops have no form in ONNX: Eigvals at .*test_onnx_out.py:\d+.*; Eig at"):
         so.export(several, [st.eye(3)], path)
+    with pytest.raises(OptionError, match=r"opset of export is a whole number from 21 to \d+, got 17"):
+        so.export(lambda x: x + 1, [st.ones(3)], path, opset=17)
     assert not path.exists()
 
 

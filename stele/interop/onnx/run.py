@@ -115,8 +115,9 @@ def standard(node: Node, inputs: Sequence[Any]) -> Function:
         proto = schema.function_body
     else:
         types = [type_of(x).SerializeToString() for x in inputs]
+        version = max(n for n in schema.context_dependent_function_opset_versions if n <= node.version)
         raw = schema.get_context_dependent_function_with_opset_version(
-            node.version, proto_of(node).SerializeToString(), types)
+            version, proto_of(node).SerializeToString(), types)
         proto = onnx.FunctionProto()
         proto.ParseFromString(raw)
     defaults = {name: onnx.helper.get_attribute_value(a.default_value) for name, a in schema.attributes.items()

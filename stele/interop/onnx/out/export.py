@@ -18,7 +18,8 @@ from stele.arrays.tensor import Tensor
 from stele.backend.locks import held
 from stele.call.compiled import Compiled, Method
 from stele.call.symbolic import Function
-from stele.errors import GraphError
+from stele.errors import GraphError, OptionError
+from stele.interop.onnx.out.functions import together
 from stele.interop.onnx.out.nodes import tensor
 from stele.interop.onnx.out.scope import Model, Scope, put
 from stele.interop.onnx.out.table import MEANINGS, RULES
@@ -26,7 +27,7 @@ from stele.ir.door import public
 from stele.ir.graph import Array, Graph, Value, label_of, walk
 from stele.ir.sizes import Named, Size
 from stele.ir.types import Sizes, Type
-from stele.ops.arguments import sequence
+from stele.ops.arguments import sequence, whole
 from stele.tracing import tree
 from stele.tracing.general import general
 from stele.tracing.signature import Dims, checked_dims, declare, leaf_names, match, shape_of
@@ -34,7 +35,7 @@ from stele.tracing.trace import Traced, trace
 from stele.transform.inline import inline, written_out
 from stele.transform.pairs import pairs
 
-OPSET, VERSION = 21, 10
+OPSET, NEWEST = 21, min(28, onnx.defs.onnx_opset_version())
 MOST = (1 << 31) - (1 << 24)    # bytes of weights in the file itself: a protocol buffer holds 2 GB
 OPEN = "Leave this size a number, or compute with a tensor in place of it."
 
@@ -51,17 +52,19 @@ class Program:
 
 
 @public
-def export(f: Any, args: Any, path: str | Path, *, dims: Dims | None = None) -> None:
-    """Writes a module or a function `f` as an ONNX model of opset 21 to a `path`.
+def export(f: Any, args: Any, path: str | Path, *, dims: Dims | None = None, opset: int = OPSET) -> None:
+    """Writes a module or a function `f` as an ONNX model of an `opset`, 21 to 28, to a `path`.
 
     `args` are arguments of the shapes that it is to take; `dims={"x": {0: "batch"}}` leaves axis 0 of argument x open,
     as in `st.compile`. f may be compiled, and a function of `st.function`, whose sizes are open where its placeholders
     say so: its args are None. Tensors that f reads are initialisers under their names; above 2 GB they lie in a file
     beside it. A complex number is a pair of real ones, on a last axis of two. The path of its layer and the line that
-    it comes from stand in the metadata of each node.
+    it comes from stand in the metadata of each node. Normalisations are ops of ONNX, and from opset 23 on attention
+    and rotary positions too, where the graph has what these mean.
 
     Raises GraphError for a function that rebinds what lies outside of it (a module in training), for sizes that cannot
-    stay open, and for ops that have no form in ONNX: one error names all of them, with their lines.
+    stay open, and for ops that have no form in ONNX: one error names all of them, with their lines; OptionError for
+    another opset.
 
     >>> import stele.interop.onnx as so
     >>> model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -71,7 +74,14 @@ def export(f: Any, args: Any, path: str | Path, *, dims: Dims | None = None) -> 
     ((7, 2), ['0.weight', '0.bias'])
     """
     program = of_function(f) if isinstance(f, Function) else of_python(f, args, checked_dims(dims))
-    save(written(program), files.located(path))
+    save(written(program, supported(opset)), files.located(path))
+
+
+def supported(opset: Any) -> int:
+    """A version of ONNX's ops that programs are written in."""
+    if not OPSET <= (n := whole(opset, "opset of export")) <= NEWEST:
+        raise OptionError(f"opset of export is a whole number from {OPSET} to {NEWEST}, got {n}")
+    return n
 
 
 def of_function(f: Function) -> Program:
@@ -164,9 +174,9 @@ def answered(traced: Traced) -> tuple[Graph, list[str]]:
     return replace(traced.graph, results=tuple(results)), [name.strip(".") for name in tree.paths(spec, "y")]
 
 
-def written(program: Program) -> onnx.ModelProto:
+def written(program: Program, opset: int = OPSET) -> onnx.ModelProto:
     """The model of a program."""
-    graph = pairs(inline(written_out(program.graph)))
+    graph = together(pairs(inline(written_out(program.graph))), opset)
     model = Model(RULES, MEANINGS)
     main = Scope(model)
     inputs, initialisers = list[onnx.ValueInfoProto](), list[onnx.TensorProto]()
@@ -187,8 +197,9 @@ def written(program: Program) -> onnx.ModelProto:
     outputs = [put(main.copied(main.value(v), name).value, v.type) for name, v in zip(names, graph.results)]
     title = re.sub(r"\W", "", program.name) or "program"
     body = helper.make_graph([*model.head.nodes, *main.nodes], title, inputs, outputs, initialisers)
-    made = helper.make_model(body, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=VERSION,
-                             producer_name="stele")
+    said = [helper.make_opsetid("", opset)]
+    made = helper.make_model(body, opset_imports=said, producer_name="stele",
+                             ir_version=helper.find_min_ir_version_for(said))
     if program.graph.guards:
         made.metadata_props.add(key="assumes", value=", ".join(map(str, program.graph.guards)))
     return made
