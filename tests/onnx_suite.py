@@ -7,9 +7,10 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from importlib import import_module
 from inspect import Parameter, Signature
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import stele as st
 from stele.errors import SteleError
 from stele.interop import onnx as backend
 from stele.interop.onnx.values import value
+from stele.tracing import tree
 
 RANDOM = "draws numbers of another generator: what is random is compared"
 EXCLUDED = {
@@ -46,19 +48,20 @@ class Unsaid(Exception):
 
 class Exported:
     """A model that is imported, exported at its inputs, and run: in ONNX Runtime, or in ONNX's reference where that
-    has no kernel. What a program has to know, a shape among the inputs, is a constant of it; `how` says what was done.
+    has no kernel. What a program has to know, a shape among the inputs, is a constant of it; sequences are their parts,
+    each an input or output; `how` says what was done.
     """
 
     def __init__(self, module: Any, how: Counter[str]) -> None:
         self.module, self.how = module, how
 
     def run(self, inputs: Any, **_: Any) -> tuple[Any, ...]:
-        given = [value(x) for x in inputs]
-        if not all(isinstance(x, st.Tensor) for x in [*given, *self.module.values(*inputs)]):
-            raise Unsaid("takes or gives texts, sequences, optionals or numbers of fewer than 8 bits")
-        small = [x.ndim < 2 for x in given]
+        given, results = [value(x) for x in inputs], [*self.module.values(*inputs)]
+        if not all(isinstance(x, st.Tensor) for x in tree.flatten((given, results))[0] if x is not None):
+            raise Unsaid("takes or gives texts or numbers of fewer than 8 bits")
+        small = [isinstance(x, st.Tensor) and x.ndim < 2 for x in given]
         whole = [s and x.dtype.kind in "iub" for s, x in zip(small, given)]
-        held_back = [False] * len(given), whole, \
+        held_back = [x is None for x in given], whole, \
             [s and (k > 0 or x.ndim == 0) for k, (s, x) in enumerate(zip(small, given))]
         for k, known in enumerate(held_back):
             try:
@@ -69,14 +72,17 @@ class Exported:
             else:
                 self.how["with vectors of sizes, axes or scales as constants"] += bool(k)
                 break
-        feed = {i.name: inputs[int(i.name[1:])] for i in made.graph.input}
+        feed = {i.name: part(inputs, i.name) for i in made.graph.input}
         try:
             found = in_runtime(made, feed)
             self.how["in ONNX Runtime"] += 1
         except Exception:
             found = ReferenceEvaluator(made).run(None, feed)
             self.how["in ONNX's reference alone"] += 1
-        return tuple(found)    # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        self.how["with sequences or optionals as their parts"] += any(isinstance(x, list) or x is None
+                                                                      for x in (*given, *results))
+        parts = iter(found)    # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return tuple(tree.map(lambda x: None if x is None else next(parts), results))
 
     def exported(self, module: Any, given: list[Any], are_inputs: list[bool]) -> Any:
         """The model of a module, some of whose inputs are inputs of that."""
@@ -84,7 +90,8 @@ class Exported:
         names = [i.name for i in self.module.inputs]
 
         def model(*x: Any) -> Any:
-            return module.values(**{names[k]: one for k, one in zip(chosen, x)})
+            made = module.values(**{names[k]: one for k, one in zip(chosen, x)})
+            return [y for y in tree.flatten([*made])[0] if y is not None]
 
         kind = Parameter.POSITIONAL_OR_KEYWORD
         model.__signature__ = Signature([Parameter(f"x{k}", kind) for k in chosen])     # type: ignore[attr-defined]
@@ -95,10 +102,17 @@ class Exported:
         return made
 
 
+def part(inputs: Any, name: str) -> Any:
+    """The array of an input, x0, or of a place in a list, x0.1."""
+    first, *places = name[1:].split(".")
+    return reduce(getitem, map(int, places), inputs[int(first)])
+
+
 def held(module: Any, arrays: Any, known: list[bool]) -> Any:
     """A module of which some inputs are initialisers."""
     graph = module.model.graph
-    kept = {i.name: x for i, x, is_known in zip(module.inputs, arrays, known) if is_known}
+    kept = {i.name: x for i, x, is_known in zip(module.inputs, arrays, known)
+            if is_known and x is not None}
     weights = {**graph.weights, **{name: partial(loaded, x.tobytes(), x.dtype, x.shape) for name, x in kept.items()}}
     inputs = tuple(i for i in graph.inputs if i.name not in kept)
     return backend.OnnxModule(replace(module.model, graph=replace(graph, inputs=inputs, weights=weights)))
