@@ -41,7 +41,7 @@ def whole(x: Any, what: str, low: int | None = None, high: int | None = None) ->
         n = operator.index(x)
     except TypeError:       # a NumPy array has __index__, of whatever shape and dtype
         refuse(what, "a whole number", x)
-    if n.bit_length() > 64:     # what no array has so many of, and no float need hold
+    if low is not None and n.bit_length() > 64:     # what no array has so many of, and no float need hold
         raise ShapeError(f"{what} must fit into 64 bits, got a whole number of {n.bit_length()}")
     if (low is not None and n < low) or (high is not None and n > high):
         bounds = f"at least {low}" if high is None else f"from {low} to {high}"
