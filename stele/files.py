@@ -66,9 +66,62 @@ def replacing(path: str | Path, mode: int = 0o666, size: int | None = None) -> G
     except OSError as error:
         if isinstance(error, StorageError):
             raise
-        many = "" if size is None else f" ({size:,} bytes)"
-        raise StorageError(f"writing {path}{many} failed: {error.strerror or error}", code=error.errno,
-                           hint="What was there before is as it was. Free space, or give another path.") from error
+        raise _failed(path, size, error) from error
+
+
+def append(path: str | Path, content: bytes, keep: int | None = None) -> int:
+    """Writes bytes behind those at `path`, all or none, and returns how many there are then.
+
+    Of a file that holds more than `keep` bytes no more than these are kept. A file that is missing is made, and its
+    folder. Raises StorageError if the disk is full or the folder closed; the file then holds what was to be kept.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "log"
+    >>> append(path, b"one two"), append(path, b" three", keep=3), path.read_bytes()
+    (7, 9, b'one three')
+    """
+    path = located(path)
+    try:
+        usable_folder(path.parent)
+        with open(path, "ab", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            if keep is not None and keep < size:
+                size = file.truncate(keep)
+            try:
+                rest = memoryview(content)
+                while rest:
+                    rest = rest[file.write(rest):]
+            except BaseException:
+                file.truncate(size)
+                raise
+    except OSError as error:
+        if isinstance(error, StorageError):
+            raise
+        raise _failed(path, len(content), error) from error
+    return size + len(content)
+
+
+def usable_folder(path: str | Path) -> Path:
+    """The folder at a path, made where it is missing; StorageError where none can be.
+
+    >>> usable_folder("/dev/null/runs")
+    Traceback (most recent call last):
+    StorageError: making the folder /dev/null/runs failed: Not a directory. Give another path.
+    """
+    folder = located(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"making the folder {folder} failed: {error.strerror or error}", code=error.errno,
+                           hint="Give another path.") from error
+    return folder
+
+
+def _failed(path: Path, size: int | None, error: OSError) -> StorageError:
+    """What the user is told of a file that could not be written."""
+    many = "" if size is None else f" ({size:,} bytes)"
+    return StorageError(f"writing {path}{many} failed: {error.strerror or error}", code=error.errno,
+                        hint="What was there before is as it was. Free space, or give another path.")
 
 
 @contextmanager

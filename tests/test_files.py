@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import socket
 import stat
@@ -66,6 +67,33 @@ def test_a_full_disk_names_file_and_bytes(tmp_path: Path) -> None:
     said, errors = run(code).communicate(timeout=60)
     assert said.startswith(f"{errno.EFBIG} writing {tmp_path / 'a'} (1,234 bytes) failed: File too large"), errors
     assert os.listdir(tmp_path) == ["a"] and (tmp_path / "a").read_bytes() == b"old"
+
+
+def test_what_is_appended_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "log"
+    assert files.append(log, b"first") == 5 and files.append(log, b"", keep=100) == 5 and log.read_bytes() == b"first"
+    assert files.append(log, b"second", keep=2) == 8 and log.read_bytes() == b"fisecond"
+    code = f"""
+        import resource
+        from stele import files
+        from stele.errors import StorageError
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        try: files.append({str(log)!r}, bytes(1234))
+        except StorageError as error: print(error.errno, error)
+    """
+    said, errors = run(code).communicate(timeout=60)
+    assert said.startswith(f"{errno.EFBIG} writing {log} (1,234 bytes) failed: File too large"), errors
+    assert log.read_bytes() == b"fisecond"
+
+
+def test_no_room_of_the_house_writes_a_file_of_its_own() -> None:
+    opens = re.compile(r"\bopen\([^()]*[\"'][wa]b?[\"']|\.write_(?:text|bytes)\(|\.mkdir\(|os\.(?:rename|replace)\(")
+    shared = {"files.py", "rosetta/bench.py", "rosetta/worker.py", "rosetta/stele/worker.py"}
+    found = [f"{path.relative_to(ROOT)}:{n}: {line.strip()}" for path in sorted((ROOT / "stele").rglob("*.py"))
+             if str(path.relative_to(ROOT / "stele")) not in shared
+             for n, line in enumerate(path.read_text().splitlines(), 1)
+             if opens.search(line) and not line.lstrip().startswith(("...", ">>>"))]
+    assert not found, "files.write, replacing and append say what failed and leave nothing half done"
 
 
 def test_what_cannot_be_written_teaches(tmp_path: Path) -> None:

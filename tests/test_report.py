@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stele.errors import DataError
+from stele.errors import DataError, StorageError
 from stele.train.chart import Series, chart, nice_step
 from stele.train.history import POINTS, Curve, History
 from stele.train.page import STYLE, page
@@ -194,7 +194,8 @@ def test_a_run_does_not_overwrite_another(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="folder of its own"), Run(tmp_path, META):
         pass
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="a folder to write to"), Run(tmp_path / "file", META):
+    with (pytest.raises(StorageError, match=r"making the folder .*file failed: File exists. Give another path"),
+          Run(tmp_path / "file", META)):
         pass
 
 

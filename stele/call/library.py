@@ -69,7 +69,7 @@ def state(plan: Plan, k: int) -> Array:
 
 def write(folder: Path, library: bytes, face: Interface) -> None:
     """The files of a library."""
-    folder.mkdir(parents=True, exist_ok=True)
+    files.usable_folder(folder)
     files.write(folder / f"lib{face.name}.so", library, mode=0o777)
     files.write(folder / f"{face.name}.h", header(face).encode())
     files.write(folder / "example.c", example(face).encode())

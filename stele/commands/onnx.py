@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from stele import files
 from stele.commands.options import OnnxOptions
 from stele.errors import ArgumentError, DataError
 from stele.interop.convert.compare import difference
@@ -124,7 +125,7 @@ def ran(ready: interop.Prepared, options: OnnxOptions) -> Report:
         f"; node by node, since {ready.note}" if ready.note else "")
     if options.out is not None:
         arrays_made: Any = {name: x for name, x in zip(names, made) if isinstance(x, np.ndarray)}
-        with options.out.open("wb") as file:
+        with files.replacing(options.out) as file:
             np.savez(file, **arrays_made)
 
 

@@ -417,8 +417,7 @@ class Samples(Callback):
                 made = self.make(trainer.model)
         finally:
             restore(modes)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        stem = self.folder / f"epoch-{row['epoch']:03}"
+        stem = files.usable_folder(self.folder) / f"epoch-{row['epoch']:03}"
         if isinstance(made, str):
             files.write(stem.with_suffix(".txt"), made.encode())
         else:

@@ -66,7 +66,7 @@ class JSONLines(Logger):
 
     A line has "step" and the numbers by name; those that are not finite are null. Lines come behind those that are
     there; a training that goes on takes the file up where its checkpoint stood. Raises ArgumentError for what is no
-    path.
+    path, and StorageError, naming the file, where it cannot be written.
 
     >>> x = np.ones((8, 1), np.float32)
     >>> _ = train.fit(nn.Linear(1, 1), data.Loader((x, x), 8), loss="mse", callbacks=[train.JSONLines("log.jsonl")])
@@ -81,15 +81,11 @@ class JSONLines(Logger):
         self.bytes: int | None = None       # of the file, as far as it is known
 
     def on_train_begin(self, trainer: Trainer) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with open(self.path, "ab") as out:
-            self.bytes = out.truncate(self.bytes)
+        self.bytes = files.append(self.path, b"", keep=self.bytes)
 
     def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
         line = json.dumps(finite({"step": trainer.steps, **values}), allow_nan=False).encode() + b"\n"
-        with open(self.path, "ab") as out:
-            out.write(line)
-        self.bytes = (self.bytes or 0) + len(line)
+        self.bytes = files.append(self.path, line)
 
     def state_dict(self) -> dict[str, Any]:
         return {"bytes": self.bytes}

@@ -50,12 +50,8 @@ class Run:
         if not self.goes_on and (self.folder / "history.json").exists():
             raise DataError(f"a run needs a folder of its own, got {self.folder}, which holds one. "
                             "Pass another --out, go on with --resume, or delete it.")
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self.write()
-        except OSError as error:
-            raise DataError(f"a run needs a folder to write to, got {error.strerror} at {self.folder}. "
-                            "Pass another --out.") from None
+        files.usable_folder(self.folder)
+        self.write()
         return self
 
     def step(self, epoch: float, loss: float) -> None:

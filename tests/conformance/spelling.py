@@ -15,7 +15,7 @@ Call = Callable[..., Any]
 SAME = """
     abs acos acosh add addmm all amax amin any arange argmax argmin argsort asin asinh atan atan2 atanh baddbmm bmm
     broadcast_to bucketize cat ceil chunk clamp column_stack copysign cos cosh count_nonzero cumprod cumsum deg2rad diag
-    diag_embed diagonal diff digamma div dstack eq erf erfc erfinv exp exp2 expm1 eye fft.fft fft.fftn fft.ifft
+    diag_embed diagonal diff digamma div dot dstack eq erf erfc erfinv exp exp2 expm1 eye fft.fft fft.fftn fft.ifft
     fft.irfft fft.rfft flatten flip fliplr flipud floor floor_divide fmax fmin fmod frac full full_like gather ge gt
     heaviside hstack hypot i0 index_select inner isclose isfinite isin isinf isnan kron le lerp lgamma linalg.cholesky
     linalg.det linalg.eigh linalg.eigvalsh linalg.inv linalg.matrix_norm linalg.matrix_power linalg.matrix_rank
