@@ -16,11 +16,11 @@ from stele.backend.newest import Newest
 from stele.errors import ArgumentError, GraphError, OptionError
 from stele.ir.door import public
 from stele.ir.graph import Array, Graph, walk
-from stele.ir.origin import lines
+from stele.ir.origin import lines, setting
 from stele.ir.record import Record
 from stele.ir.report import Report
 from stele.ir.stages import show
-from stele.ir.types import HOME, Sizes
+from stele.ir.types import HOME, REWRITING, Sizes
 from stele.ops.arguments import amount, choice, sequence, whole
 
 if TYPE_CHECKING:   # what compiles is loaded with the first program, and what makes code where none is on the disk
@@ -307,7 +307,8 @@ def optimise(graph: Graph, options: Options, sizes: Sizes | None = None, report:
     report = report or Report()
     show("graph", lambda: text_of(graph))
     for name, run in passes(options, machine, levels, sizes.hints if sizes else {}):
-        before, graph = graph, run(graph, report=report)
+        with setting(REWRITING, True):
+            before, graph = graph, run(graph, report=report)
         report.passes.append((name, len(before.values), len(graph.values)))
         watch(name, before, graph, sizes)
     return graph

@@ -302,3 +302,36 @@ def test_an_axis_is_no_size() -> None:
         for n in (3, 4, 5, 7):
             x = drawn(n, 2, 4)
             np.testing.assert_allclose(g(x).numpy(), x.numpy().sum(axis=n % 3), rtol=1e-5, atol=1e-6)
+
+
+VIEWED: dict[str, Any] = {      # what in NumPy shares memory, though sizes say so only by their numbers or by guards
+    "rows of so many": lambda x: x.reshape(len(x), -1),
+    "so many columns": lambda x: x.reshape(-1, len(x)).T,
+    "some of thrice as many": lambda x: x.reshape(len(x) * 3, -1)[1:len(x)],
+    "the rest in a row": lambda x: x[len(x) // 3:].reshape(-1),
+    "halves": lambda x: x.reshape(2, -1),
+    "every other, in pairs": lambda x: x[::2].reshape(-1, 2, 3),
+    "turned, in pairs": lambda x: x.T.reshape(3, 2, -1),
+    "turned and a copy": lambda x: x.T.reshape(-1),
+}
+
+
+@pytest.mark.parametrize("case", VIEWED)
+def test_parts_of_open_sizes_share_what_is_written(case: str) -> None:
+    part = VIEWED[case]
+
+    def f(x: Any) -> Any:
+        v = part(x)
+        x -= 1
+        before = v * 1
+        v *= 2
+        return before, x * 1
+
+    g = st.compile(f)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*was traced")
+        for n in (8, 12, 16, 24, 12):
+            x = drawn(n, 3)
+            for found, wanted in zip(g(x.copy()), f(x.numpy().copy())):
+                np.testing.assert_array_equal(found.numpy(), wanted)
+    assert g.compiles <= 3

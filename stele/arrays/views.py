@@ -20,8 +20,8 @@ from stele.eager.template import Template, template, token_of
 from stele.errors import ArgumentError, GraphError
 from stele.ir.graph import Op, Value
 from stele.ir.origin import here
-from stele.ir.sizes import Dim, of
-from stele.ir.types import Shape, Type, product
+from stele.ir.sizes import Dim
+from stele.ir.types import Shape, Type, below, product, same, settled
 from stele.ops import bits, parts
 from stele.ops.generate import iota
 from stele.ops.indexing import Selection, put, written
@@ -103,7 +103,7 @@ class Way:
             match v.op:
                 case Transpose(axes): found = [found[a] for a in axes]
                 case Slice(_, _, steps): found = [n * step for n, step in zip(found, steps)]
-                case _: found = reshaped(x.shape, found, v.shape)
+                case _: found = reshaped(numbers(x.shape), numbers(found), numbers(v.shape))
             if found is None:
                 return None
         return found
@@ -129,7 +129,7 @@ class Tie(NamedTuple):
 
     def way(self) -> Way:
         """How numbers pass between the two: found once for all ties like this one."""
-        key = self.make, token((self.args, [*self.kwargs.items()])), self.place, self.type
+        key = self.make, token((self.args, [*self.kwargs.items()])), self.place, self.type, numbers(self.type.shape)
         if key[1] is None or (way := WAYS.get(key)) is None:
             way = Way(self.made, self.type, self.back)
             if key[1] is not None and way.reading is not None:
@@ -208,6 +208,11 @@ def other_bits(make: Make, whole: Value, part: Value) -> Value:
     return bits.seen_as(part, whole.dtype) if part.dtype != whole.dtype else Reshape(whole.shape)(part)
 
 
+def numbers(shape: Sequence[Dim]) -> Shape:
+    """A shape with the numbers of open sizes that were asked for, as numbers stand for them elsewhere."""
+    return tuple(map(settled, shape))
+
+
 def rows(shape: Shape) -> list[Dim]:
     """How many elements apart the neighbours along each axis are, where rows stand behind each other."""
     found: list[Dim] = [1]
@@ -222,31 +227,26 @@ def reshaped(shape: Shape, strides: Sequence[Dim], new: Shape) -> list[Dim] | No
     >>> reshaped((2, 6), (6, 1), (2, 2, 3)), reshaped((6, 2), (1, 6), (2, 3, 2)), reshaped((6, 2), (1, 6), (12,))
     ([6, 3, 1], [3, 1, 6], None)
     """
-    if 0 in shape:
+    if 0 in shape or [*strides] == rows(shape):
         return rows(new)
     old = [(n, stride) for n, stride in zip(shape, strides) if n != 1]
     found: list[Dim] = []
-    left: Dim = 1       # of the elements of axes that walk on where the next one ends
-    stride: Dim = 1
-    for n in reversed(new):
-        if n == 1:
-            found.append(1)
+    i = k = 0
+    while k < len(new):
+        if new[k] == 1 or i == len(old):
+            found, k = [*found, 1], k + 1
             continue
-        while (rest := times(left, n)) is None:
-            if not old or (left != 1 and old[-1][1] != stride * left):
-                return None
-            more, apart = old.pop()
-            stride, left = (apart if left == 1 else stride), left * more
-        found.append(stride)
-        stride, left = stride * n, rest
-    return found[::-1]
-
-
-def times(total: Dim, n: Dim) -> Dim | None:
-    """How often n stands in a number of elements; None where that is no whole number, as far as is known."""
-    if isinstance(n, int):
-        return total // n if total % n == 0 else None
-    return of(total).exactly(n)
+        there, wanted, j, m = old[i][0], new[k], i + 1, k + 1     # axes i to j are seen as axes k to m
+        while not same(there, wanted):
+            if below(wanted, there):
+                wanted, m = wanted * new[m], m + 1
+            else:
+                there, j = there * old[j][0], j + 1
+        if not all(same(apart, inner * n) for (_, apart), (n, inner) in pairwise(old[i:j])):
+            return None
+        found += [old[j - 1][1] * stride for stride in rows(new[k:m])]
+        i, k = j, m
+    return found
 
 
 class Family(Hooking):

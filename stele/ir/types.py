@@ -343,11 +343,19 @@ class Sizes:
 
 
 SIZES: ContextVar[Sizes | None] = ContextVar("sizes", default=None)
+REWRITING: ContextVar[bool] = ContextVar("rewriting", default=False)     # whether passes run, which keep what holds
 
 
 def same(a: Dim, b: Dim) -> bool:
     """Whether two dimensions are equal; what symbols leave open is decided by the example sizes and guarded."""
     return True if a == b else decided(a, b, "==", "!=")
+
+
+def agreeing(a: Dim, b: Dim) -> bool:
+    """Whether two numbers of elements that have to be equal are: where a graph is rewritten, what its ops have been
+    found to agree in is not asked again in the sizes of others."""
+    difference = a - b
+    return difference == 0 if isinstance(difference, int) else REWRITING.get() or same(a, b)
 
 
 def below(a: Dim, b: Dim) -> bool:

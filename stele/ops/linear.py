@@ -17,6 +17,7 @@ from stele.ir.types import (
     DType,
     Shape,
     Type,
+    agreeing,
     axes_of,
     axis_of,
     bfloat16,
@@ -197,7 +198,7 @@ class Reshape(Movement):
     shape: Shape
 
     def type(self, *x: Type) -> Type:
-        if not same(product(x[0].shape), product(self.shape)):
+        if not agreeing(product(x[0].shape), product(self.shape)):
             raise ShapeError(f"cannot reshape {show(x[0].shape)} to {show(self.shape)}: "
                              f"{product(x[0].shape)} elements against {product(self.shape)}")
         return x[0].with_shape(self.shape)
