@@ -149,6 +149,8 @@ class Oracle:
         is_lost = noise in ("sum", "coarse") and overflows(kind, numbers, dtypes, attributes)
         if self.rng is not None and is_lost:
             y = self.anything(np.shape(y)).astype(np.asarray(y).dtype)
+        if self.rng is not None and kind.name == "einsum":      # which sum of infinities comes first nobody says
+            y = np.where(np.isfinite(y), y, self.anything(np.shape(y)).astype(np.asarray(y).dtype))
         if self.rng is not None and kind.name in ("equal", "not_equal") and dtypes[0].is_float:
             a, b = numbers
             least = smallest(dtypes[0])
