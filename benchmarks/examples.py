@@ -1,11 +1,16 @@
 """The training steps of `examples/` beside the same ones in PyTorch, eager and compiled, as a Markdown table.
 
     python benchmarks/examples.py [NAME ...] --python pytorch=PATH [--laps 6] [--seconds 0.5] [--threads 2 | --alone]
+    python benchmarks/examples.py [NAME ...] --python pytorch=PATH --first [ROUNDS] [--alone]
 
 The same step stands in `benchmarks/examples_torch/`. All three run in processes of their own, by turns, on the weights
 with which Stele's began; the first losses have to agree, up to numbers that a step draws. Times are of whole steps, of
 the better of two C allocators: as installed, or one that keeps its memory. With `--alone` each has one thread, of which
 the processor's time counts: what others do on the machine matters less then. torch.compile needs a C++ compiler.
+
+With `--first` it is the first step that is timed, compilation among it, each in a fresh process whose imports and
+weights are there: with nothing kept from earlier, and with what an earlier process kept on the disk. The compilers that
+it starts count too; "none" is what gave no answer in time.
 """
 from __future__ import annotations
 
@@ -19,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date
+from math import isnan
 from pathlib import Path
 from statistics import median
 
@@ -29,6 +35,7 @@ from stele.rosetta.process import Died, Process  # noqa: E402  (the interpreter 
 
 MODES = "stele", "eager", "compile"
 ALIKE = 0.1        # how far the first losses may be from each other: what a step draws differs
+FIRST = "example", "Stele s", "kept", "PyTorch eager s", "torch.compile s", "kept"
 HEADS = ("example", "Stele ms", "min..max", "PyTorch eager ms", "min..max", "torch.compile ms", "min..max",
          "x faster than the better")
 
@@ -105,6 +112,34 @@ def row(name: str, found: dict[str, Side]) -> str:
     return f"| {' | '.join(cells)} | {best / ours.ms:.2f} |"
 
 
+def first(name: str, python: Path, given: argparse.Namespace) -> str:
+    """A line of the table of first steps: the medians of some rounds, each with folders of its own."""
+    rounds: list[list[float]] = []
+    nothing = float("nan")
+    with tempfile.TemporaryDirectory() as folder:
+        weights = Path(folder) / "weights.npz"
+        for k in range(given.first):
+            rounds.append([])
+            for mode, times in (("stele", 2), ("eager", 1), ("compile", 2)):
+                if mode not in given.modes:
+                    rounds[-1] += [nothing] * times
+                    continue
+                for _ in range(times):
+                    side = Process(Path(sys.executable) if mode == "stele" else python, HERE / "examples_step.py",
+                                   given.threads, Path(folder) / f"{k}")
+                    kept = {"keep": str(weights)} if mode == "stele" else {"weights": str(weights)}
+                    with side as process:
+                        process.ask("load", mode=mode, sizes={}, trains=True, name=name, **kept)
+                        try:
+                            found = process.ask("call")
+                        except Died:
+                            found = {}
+                            process.process.kill()
+                        rounds[-1].append(found.get("worked" if given.alone else "seconds", nothing))
+    cells = [median(times) for times in zip(*rounds)]
+    return f"| {' | '.join([name, *('none' if isnan(s) else f'{s:.2g}' for s in cells)])} |"
+
+
 def processor() -> str:
     """The model of this machine's processor, as Linux says it."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -119,6 +154,8 @@ def main() -> None:
     asked.add_argument("--seconds", type=float, default=0.5, help="of a turn; default: %(default)s")
     asked.add_argument("--threads", type=int, default=2)
     asked.add_argument("--alone", action="store_true", help="one thread each, and the processor's time")
+    asked.add_argument("--modes", nargs="*", choices=MODES, default=MODES, help="of the first steps; default: all")
+    asked.add_argument("--first", type=int, nargs="?", const=1, metavar="ROUNDS", help="the first step of each")
     given = asked.parse_args()
     given.threads = 1 if given.alone else given.threads
     python, chosen = Path(given.python.removeprefix("pytorch=")), names(given.names)
@@ -127,9 +164,10 @@ def main() -> None:
     compiler = "" if shutil.which("g++") or shutil.which("clang++") else "; no C++ compiler here, so no torch.compile"
     threads = "the processor's time of one thread" if given.alone else f"{given.threads} threads"
     print(f"{date.today():%-d %B %Y}, {processor()}, {threads}, PyTorch {version}{compiler}\n")
-    print(f"| {' | '.join(HEADS)} |\n|{' --- |' * len(HEADS)}", flush=True)
+    heads = FIRST if given.first else HEADS
+    print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}", flush=True)
     for name in chosen:
-        print(row(name, timed(name, python, given)), flush=True)
+        print(first(name, python, given) if given.first else row(name, timed(name, python, given)), flush=True)
 
 
 if __name__ == "__main__":

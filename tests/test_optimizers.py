@@ -1,6 +1,7 @@
 """Every optimiser, mean and schedule beside PyTorch's numbers of 20 steps or its formula in NumPy; groups; states."""
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -392,6 +393,24 @@ def test_rates_are_those_of_pytorch(name: str) -> None:
         schedule.step()
         rates += schedule.get_last_lr()
     close([np.array(rates)], torch_gives(f"rates_{name.replace(' ', '_').lower()}", ask), 1e-6)
+
+
+def test_entries_of_groups_are_the_numbers_of_now() -> None:
+    """As those that code of PyTorch collects, multiplies and writes to a file."""
+    optimizer = optim.SGD([st.zeros(1).requires_grad_()], 0.1, momentum=0.9)
+    schedule, rates = optim.OneCycleLR(optimizer, 0.2, 6, cycle_momentum=True), list[tuple[float, float]]()
+    for _ in range(5):
+        group = optimizer.param_groups[0]
+        rates.append((group["lr"], group["momentum"]))
+        schedule.step()
+    assert json.loads(json.dumps(rates)) == [[*pair] for pair in rates] and len(set(rates)) == 5
+    optimizer = optim.Adam([st.zeros(1).requires_grad_()], 0.1)
+    optimizer.param_groups[0]["lr"] *= 0.5
+    assert optimizer.param_groups[0]["lr"] == 0.05 and optimizer.param_groups[0]["betas"] == (0.9, 0.999)
+    step = st.compile(lambda: optimizer.param_groups[0]["lr"] * 2)
+    assert step().item() == np.float32(0.1)
+    optimizer.lr = 1.5
+    assert step().item() == 3 and step.compiles == 1 and optim.StepLR(optimizer, 3).get_last_lr() == [1.5]
 
 
 CYCLES = {

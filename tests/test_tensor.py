@@ -7,6 +7,7 @@ import math
 import pickle
 import weakref
 from dataclasses import FrozenInstanceError
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 import stele as st
 from stele import config
 from stele.eager.evaluate import EVALUATOR, TRIALS
-from stele.errors import DTypeError, GraphError, IndexOutOfRange, ShapeError
+from stele.errors import BadAxis, DTypeError, GraphError, IndexOutOfRange, ShapeError
 from stele.ir.graph import Value, parameter
 from stele.ir.types import Type
 
@@ -335,3 +336,33 @@ def test_tensors_in_a_list_meet_as_elsewhere_and_numbers_have_no_dtype(given: li
 def test_a_number_beside_tensors_that_their_dtype_does_not_hold_is_refused() -> None:
     with pytest.raises(DTypeError, match="300 does not fit in int8"):
         st.tensor([st.tensor(1, dtype="int8"), 300])
+
+
+def test_size_is_a_number_as_in_numpy_and_called_the_shape_as_in_pytorch() -> None:
+    x = st.ones((2, 3))
+    assert x.size == 6 and x.size() == (2, 3) and [x.size(0), x.size(-1), x.size(dim=1)] == [2, 3, 3]
+    assert isinstance(x.size, int) and type(x.size * 2) is int and np.asarray(x.size).dtype == np.int64
+    assert type(pickle.loads(pickle.dumps(x.size))) is int and type(copy.deepcopy(x.size)) is int
+    assert (x.sum() / x.size).item() == 1 and x.view(x.size(0), -1).shape == (2, 3) and st.zeros(()).size() == ()
+    with pytest.raises(BadAxis, match="axis 2 is out of range"):
+        x.size(2)
+
+    @st.compile(dims={"x": {0: "n"}})
+    def mean(x: Any) -> Any:
+        return x.view(x.size(0), -1).sum() / x.size + x.size(0) + x.size()[1]
+
+    assert [mean(st.ones((n, 3))).item() for n in (2, 5)] == [6, 9] and mean.compiles == 1
+
+
+def test_numbers_of_a_kind_of_ones_own_are_numbers() -> None:
+    class Many(IntEnum):
+        THREE = 3
+
+    class Half(float): """A number."""
+
+    x, n, half = st.ones(4), Many.THREE, Half(0.5)
+    assert [y.tolist() for y in (x[:2] * n, st.full(1, n), x[:n], st.tensor([n, 2]), n + x[:1])] == [
+        [3, 3], [3], [1, 1, 1], [3, 2], [4]]
+    assert str(st.full(1, n).dtype) == "int64" and str((st.arange(2) + n).dtype) == "int64"
+    assert (x * half).sum().item() == 2 and str(st.full(1, half).dtype) == "float32" and st.where(x > 0, n, 0)[0] == 3
+    assert str(st.zeros(2, dtype=bool).dtype) == "bool" and str(st.zeros(2, dtype=np.float64).dtype) == "float64"

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from stele.arrays.opensize import opened
+from stele.arrays.opensize import Count, counted_out, opened
 from stele.backend.devices import Device, find
 from stele.backend.locks import HOST, RUNNING, held
 from stele.eager.evaluate import devices, numbers
@@ -56,9 +56,10 @@ class Looking(Handle):
         return find(self.value.type.device)
 
     @property
-    def size(self) -> int:
-        """The number of elements; 1 where there are no axes."""
-        return opened(self.value.type.size)
+    def size(self) -> Count:
+        """The number of elements; 1 where there are no axes. Called, as in PyTorch, it says the shape: `x.size(0)`."""
+        type = self.value.type
+        return counted_out(type.size, type.shape)
 
     @property
     def itemsize(self) -> int:

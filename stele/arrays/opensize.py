@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import below, number_of, same
+from stele.ir.types import axis_of, below, number_of, same
 
 Operation = Callable[[Any, Any], Any]
 
@@ -78,6 +78,35 @@ class OpenSize(Size):
 
     __int__ = __index__
     __floor__ = __ceil__ = __trunc__
+
+
+class Counted:
+    """A number of elements that knows of which shape they are, for code that calls it, as PyTorch's `x.size()` is."""
+
+    axes: tuple[Dim, ...]
+
+    def __call__(self, dim: int | None = None) -> Any:
+        """The shape, or the size of the axis `dim`. Raises BadAxis for one that is not there."""
+        axes = tuple(map(opened, self.axes))
+        return axes if dim is None else axes[axis_of(dim, len(axes))]
+
+    def __reduce__(self) -> Any:
+        return int, (int(self),)    # type: ignore[call-overload]
+
+
+class Count(Counted, int):
+    """A number of elements that is known."""
+
+
+class OpenCount(Counted, OpenSize):
+    """A number of elements that is open."""
+
+
+def counted_out(n: Dim, axes: tuple[Dim, ...]) -> Any:
+    """The number of elements of a shape, for the user."""
+    found = Count(n) if isinstance(n, int) else OpenCount(n.terms)
+    object.__setattr__(found, "axes", axes)
+    return found
 
 
 def compared(relation: Operation, n: OpenSize, other: Any) -> Any:

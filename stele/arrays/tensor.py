@@ -20,7 +20,7 @@ from stele.arrays.keys import is_simple, resolved, whole_numbers
 from stele.arrays.looking import is_traced
 from stele.arrays.opensize import plain
 from stele.arrays.spellings import BORROWED, METHODS, Borrowed, absent
-from stele.arrays.views import Back, crossed, imaginary_part, other_bits, real_part
+from stele.arrays.views import Back, crossed, detached, entire, imaginary_part, other_bits, real_part
 from stele.backend.buffers import Buffer
 from stele.backend.devices import Device, Stream, current, find, is_device
 from stele.backend.newest import Newest
@@ -314,8 +314,18 @@ class Tensor(Familiar):
 
     @property
     def data(self) -> Tensor:
-        """The same numbers without gradients; `x.data = y` rebinds x and leaves its gradient settings alone."""
-        return self.detach()
+        """The same numbers without gradients: `x.data = y`, and what is written to `x.data` in place, rebinds x and
+        leaves its gradient settings alone.
+
+        >>> w = st.ones(3, requires_grad=True)
+        >>> w.data[0] = 7
+        >>> w.data *= 2
+        >>> w
+        tensor([14.,  2.,  2.], requires_grad=True)
+        """
+        x = self.detach()
+        x.tie_to(self, detached, (), {}, None, entire)
+        return x
 
     @data.setter
     @public

@@ -155,6 +155,16 @@ def token(a: Any) -> Any:
     return None if None in parts else (type(a), *parts)
 
 
+def detached(whole: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Value:
+    """The whole without its history."""
+    return cut(whole)
+
+
+def entire(make: Make, whole: Value, part: Value) -> Value:
+    """The part itself, which is all of the whole."""
+    return part
+
+
 def unwritable(*_: Value) -> Value:
     """Raises for what has no numbers of its own."""
     raise ArgumentError(
@@ -290,13 +300,22 @@ class Family(Hooking):
     def refuse_leaf(self) -> None:
         """Raises GraphError where a write in place would lose the gradient of this tensor, or of what it is part of."""
         tie = self.tie
-        while tie is not None and not ((above := tie.whole()) is not None and above.leaf and above.requires_grad):
+        while tie is not None and tie.make is not detached and not (
+                (above := tie.whole()) is not None and above.leaf and above.requires_grad):
             tie = tie.up
-        if GRAD.get() and (self.leaf or tie is not None):
-            for x in (self, *(above for _, above in self.ways() if above is not None)):
+        ways = () if tie is None or tie.make is detached else self.ways()
+        if GRAD.get() and (self.leaf or ways):
+            for x in (self, *(above for _, above in ways if above is not None)):
                 if x.leaf and x.requires_grad:
                     raise GraphError("a tensor that requires gradients is rebound in place, so its gradient would be "
                                      "lost", hint="Do it inside `with st.no_grad():`, or write y = x + 1.")
+
+    def is_detached(self) -> bool:
+        """Whether this is the `data` of another tensor, or a part of that."""
+        tie = self.tie
+        while tie is not None and tie.make is not detached:
+            tie = tie.up
+        return tie is not None
 
     def write(self, value: Value) -> None:
         """Rebinds this tensor, and all that in NumPy would share its memory.
@@ -308,7 +327,7 @@ class Family(Hooking):
         REBIND(self, value)
         for x, v in made:
             REBIND(x, cut(v) if x.leaf or (x.requires_grad and not GRAD.get()) else v)
-            if x.home is TRACING.get() and not x.leaf and x.dtype.is_float and GRAD.get():
+            if x.home is TRACING.get() and not x.leaf and x.dtype.is_float and GRAD.get() and not x.is_detached():
                 x._requires_grad = x._requires_grad or self._requires_grad
         if made and is_stepping() and TRACING.get() is None and not is_traced(self.value):
             evaluate([x.value for x, _ in made])    # each op has its numbers at once

@@ -128,6 +128,8 @@ def token_of(a: Any) -> tuple[Any, ...] | None:
         return kind, a or str(a)
     if kind is complex:
         return kind, str(a)
+    if isinstance(a, int):
+        return int, int(a)
     if kind is slice:
         parts = token_of(a.start), token_of(a.stop), token_of(a.step)
         return None if None in parts else (kind, *parts)

@@ -307,6 +307,7 @@ def literal(value: object, like: DType | None = None) -> Value:
     own = number_dtype(value)
     like = own if like is None else like
     number: Any = cast(Any, value).item() if isinstance(value, np.generic) else value
+    number = number if isinstance(number, bool) else +number    # of an IntEnum the int
     refuse_unfit(like, (number,))
     if isinstance(number, complex):
         return Literal(number, like)()

@@ -147,8 +147,8 @@ def dtype(of: object) -> DType:
         return of
     if of is None:
         raise DTypeError("None is no dtype", hint="Leave dtype out for the usual one, or write 'float32'.")
-    if isinstance(of, type) and of in PYTHON:
-        return PYTHON[of]
+    if isinstance(of, type) and issubclass(of, (*PYTHON,)) and not issubclass(of, np.generic):
+        return next(PYTHON[kind] for kind in of.__mro__ if kind in PYTHON)
     try:
         is_name = isinstance(of, str) and not CODE.fullmatch(of)
         name = str(of) if is_name else np.dtype(of).name  # type: ignore[call-overload]

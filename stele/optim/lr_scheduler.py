@@ -13,7 +13,7 @@ from stele.interop.names import SCHEDULERS
 from stele.ir.types import HOME
 from stele.ops.arguments import choice, flag, number, positive, sequence, wholes
 from stele.optim.checks import checked
-from stele.optim.optimizer import Optimizer, needs_optimizer
+from stele.optim.optimizer import Optimizer, needs_optimizer, shortest
 from stele.saving import options_of
 
 
@@ -88,7 +88,7 @@ class Schedule:
 
     def get_last_lr(self) -> list[float]:
         """The rates of the groups."""
-        return [float(group.lr) for group in self.optimizer.groups]
+        return [shortest(group.lr) for group in self.optimizer.groups]
 
 
 class LambdaLR(Schedule):

@@ -27,13 +27,14 @@ Parameters = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str
 class Group:
     """Parameters that move alike: tensors `params`, a rate `lr`, which is a tensor, and options by name.
 
-    Options are attributes, and entries as in PyTorch: `group.lr = 0.1` or `group["lr"] = 0.1`. Raises OptionError for
-    an entry that it does not have.
+    Options are attributes, and entries as in PyTorch: `group.lr = 0.1` or `group["lr"] = 0.1`. Entries are numbers,
+    such as a rate of now; `group.lr` is the tensor that is rebound when a schedule moves on, as is `group["lr"]` inside
+    of a compiled function. Raises OptionError for an entry that it does not have.
 
-    >>> optimizer = optim.SGD([st.zeros(2).requires_grad_()], lr=0.5, momentum=0.9)
+    >>> optimizer = optim.SGD([st.zeros(2).requires_grad_()], lr=0.1, momentum=0.9)
     >>> group = optimizer.groups[0]
-    >>> isinstance(group, optim.Group), group.momentum, group["lr"].tolist()
-    (True, 0.9, 0.5)
+    >>> isinstance(group, optim.Group), group.momentum, group["lr"]
+    (True, 0.9, 0.1)
     """
 
     def __init__(self, params: list[Tensor], options: Mapping[str, Any]) -> None:
@@ -57,7 +58,8 @@ class Group:
         raise AttributeError(f"this group has no {name!r}, but lr, {', '.join(self.options())}")
 
     def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
+        x = getattr(self, name)
+        return x if TRACING.get() is not None else plain({name: x})[name]
 
     def __setitem__(self, name: str, new: Any) -> None:
         setattr(self, name if name == "lr" else choice(name, "an option of a group", [*self.options()]), new)
@@ -73,8 +75,13 @@ class Group:
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options with numbers in the place of those that a schedule moves, which are tensors."""
-    def number_of(x: Any) -> Any: return float(x) if isinstance(x, Tensor) else x
+    def number_of(x: Any) -> Any: return shortest(x) if isinstance(x, Tensor) else x
     return {name: (number_of(x[0]), *x[1:]) if name == "betas" else number_of(x) for name, x in options.items()}
+
+
+def shortest(rate: Any) -> float:
+    """The shortest number that a float32 stands for: 0.05, and not 0.05000000074505806."""
+    return float(str(np.float32(rate)))
 
 
 class State:

@@ -12,6 +12,7 @@ import gc
 import importlib.util
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -61,12 +62,13 @@ class Worker:
         return float(result) if self.trains else result
 
     def call(self) -> dict[str, Any]:
-        """One call: the seconds it took, and of a training the loss."""
-        start = time.perf_counter()
+        """One call: the seconds it took, those that processors worked for it and what it started, and of a training the
+        loss."""
+        start, before = time.perf_counter(), work()
         result = self.step()
         seconds = time.perf_counter() - start
         self.quick = seconds < 0.05
-        return {"seconds": seconds, **({"loss": result} if self.trains else {})}
+        return {"seconds": seconds, "worked": work() - before, **({"loss": result} if self.trains else {})}
 
     def run(self, seconds: float, least: int = 1, most: int = 2000, worked: bool = False) -> dict[str, Any]:
         """Calls for some time: the milliseconds of each, and how many CPUs others were using meanwhile.
@@ -136,6 +138,12 @@ def sampled(name: str, a: np.ndarray) -> dict[str, np.ndarray]:
     pieces = (flat[k:k + SAMPLE].astype(np.float64) for k in range(0, flat.size, SAMPLE))
     norm = np.sqrt(sum(float(piece @ piece) for piece in pieces))
     return {name: flat[::-(-flat.size // SAMPLE)], f"norm of {name}": np.array(norm)}
+
+
+def work() -> float:
+    """Seconds that CPUs have worked for this process, and for those that it started and that have ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
 def busy_seconds() -> float:

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import stele as st
 from stele import files
 from stele.errors import DataError
 from stele.interop.keywords import speaks
 from stele.ops.arguments import is_dict, number
+from stele.optim.optimizer import shortest
 from stele.stop import Stop, Stopped
 from stele.train.callbacks import Watching
 from stele.train.run import Run
@@ -112,11 +111,6 @@ class Checkpoint(Watching):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.best = state["best"]
-
-
-def shortest(rate: Any) -> float:
-    """The shortest number that a float32 stands for: 0.05, and not 0.05000000074505806."""
-    return float(str(np.float32(rate)))
 
 
 def read(folder: Path) -> dict[str, Any]:

@@ -344,3 +344,39 @@ def test_a_part_may_be_written_to_places_of_any_kind() -> None:
         x[[3, 1]] = x[1:3]
         x[np.int64(0)] = x[1]
     np.testing.assert_array_equal(t.numpy(), a)
+
+
+def test_what_is_written_to_data_is_written_to_the_tensor() -> None:
+    """PyTorch's way around gradients: by methods that write, by keys, by operators, by parts, and in compiled steps."""
+    w = st.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    held = w.data
+    w.data.mul_(2)
+    w.data[0] = 7
+    w.data += 1
+    w.data[1:].copy_(st.tensor([0.5, 0.25]))
+    assert w.tolist() == held.tolist() == [8.0, 0.5, 0.25] and w.requires_grad and w.leaf
+    w.assign([1, 2, 3])
+    assert held.tolist() == [1, 2, 3] and not held.requires_grad
+    (w * held).sum().backward()
+    assert w.grad is not None and w.grad.tolist() == [1, 2, 3]
+    for write in (lambda: w.mul_(2), lambda: w[:1].mul_(2), lambda: w.data.requires_grad_().mul_(2)):
+        with pytest.raises(GraphError, match="gradient would be lost"):
+            write()
+    assert w.tolist() == [1, 2, 3]
+
+    @st.compile
+    def step(x: st.Tensor) -> st.Tensor:
+        w.grad = None
+        loss = (w * x).sum()
+        loss.backward()
+        w.data.sub_(w.grad * 0.5)
+        return loss
+
+    assert [step(st.ones(3)).item() for _ in range(3)] == [6, 4.5, 3] and w.tolist() == [-0.5, 0.5, 1.5]
+    assert held.tolist() == w.tolist() and w.requires_grad
+    y = w * 2
+    y.data.add_(1)
+    assert y.tolist() == [0, 2, 4]
+    whole = st.arange(3)
+    whole.data[1] = 9
+    assert whole.tolist() == [0, 9, 2] and st.zeros(()).data.fill_(4).item() == 4
