@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import colorsys
+import math
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -242,6 +243,40 @@ def test_the_map_back_undoes_the_map() -> None:
     back = np.array([[to.a, to.b], [to.d, to.e]])
     np.testing.assert_allclose(back @ forward, np.eye(2), atol=1e-12)
     np.testing.assert_allclose([to.c, to.f], -back @ [3.0, -2.0], atol=1e-12)
+
+
+class Told:
+    """Draws the numbers that it is given, one after the other."""
+
+    def __init__(self, *numbers: float) -> None:
+        self.rest = [*numbers]
+
+    def uniform(self, low: float, high: float) -> float: return self.rest.pop(0)
+
+
+def torchvisions(angle: float, right: int, down: int, scale: float, sx: float, sy: float, x: float, y: float) -> Any:
+    """The map back about (x, y) as torchvision writes it: shear, turn and scale as one matrix, then its inverse."""
+    turn, sx, sy = map(math.radians, (angle, sx, sy))
+    a, c = math.cos(turn - sy) / math.cos(sy), math.sin(turn - sy) / math.cos(sy)
+    b, d = -a * math.tan(sx) - math.sin(turn), -c * math.tan(sx) + math.cos(turn)
+    rows = [(d / scale, -b / scale, x), (-c / scale, a / scale, y)]
+    return [n for p, q, middle in rows for n in (p, q, middle - p * (x + right) - q * (y + down))]
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+def test_affine_maps_take_the_pixels_of_torchvision(mode: str) -> None:
+    rng, away = RNG(3), list[Any]()
+    for k in range(16):
+        angle, scale, (sx, sy) = rng.uniform(-180, 180), rng.uniform(0.5, 1.8), rng.uniform(-30, 30, 2)
+        right, down, fill = (int(n) for n in rng.integers((-6, -6, 0), (7, 7, 256)))
+        center = (5.0, 9.0) if k % 2 else None
+        t = T.RandomAffine(180, (0.3, 0.3), (0.5, 1.8), (-30, 30, -30, 30), mode, fill, center)
+        to = torchvisions(angle, right, down, scale, sx, sy, *(center or (31 / 2, 23 / 2)))
+        pillows = PIXELS.transform(PIXELS.size, Image.Transform.AFFINE, to, Image.Resampling[mode.upper()],
+                                   fillcolor=(fill,) * 3)
+        drawn: Any = Told(angle, scale, right, down, sx, sy)
+        away.append(t.apply(IMAGE, t.draw(drawn, IMAGE)).astype(int) - np.asarray(pillows).transpose(2, 0, 1))
+    assert (np.abs(away) > 1).mean() < 1e-3     # Pillow's fixed point: a pixel in a thousand on the other side
 
 
 def test_hue_goes_around_the_circle() -> None:
