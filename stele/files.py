@@ -30,7 +30,7 @@ def located(path: str | Path) -> Path:
         raise ArgumentError(f"a path is a string or a pathlib.Path, got {kind(path)}: {path!r:.60}") from None
 
 
-def write(path: str | Path, *parts: bytes | bytearray, mode: int = 0o666) -> None:
+def write(path: str | Path, *parts: bytes | bytearray | memoryview, mode: int = 0o666) -> None:
     """Makes `path` a file of these bytes, one part behind the other, as `replacing` does.
 
     >>> import tempfile

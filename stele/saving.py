@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from safetensors import SafetensorError, deserialize
-from safetensors.numpy import save as pack
 
 from stele import files
 from stele.arrays.tensor import Tensor, tensor
@@ -23,12 +21,15 @@ from stele.errors import DataError
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.types import bfloat16
+from stele.ops.arguments import is_dict
 
 TREE, DIGEST = "stele", "sha256"    # the entries of the file's metadata
+AXES = 32                           # of an array in a file, at most
 DTYPES: dict[str, Any] = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "U16": np.uint16, "I16": np.int16, "U32": np.uint32,
     "I32": np.int32, "U64": np.uint64, "I64": np.int64, "F16": np.float16, "BF16": bfloat16.numpy, "F32": np.float32,
     "F64": np.float64, "C64": np.complex64}
+WORDS = {np.dtype(of): word for word, of in DTYPES.items()}
 TAGS = ("$program", "$tensor", "$complex", "$tuple", "$float")
 HINT = ("A checkpoint holds tensors, arrays, numbers, strings, None, lists, tuples, dicts, compiled functions, and "
         "what has a state_dict().")
@@ -67,7 +68,7 @@ def save(state: Any, path: str | Path) -> None:
     arrays: dict[str, Array] = {}
     tree = json.dumps(packed(state, "", arrays))
     found = {TREE: tree, DIGEST: digest(arrays, tree)}
-    files.write(path, pack(arrays, found))
+    files.write(path, *pack(arrays, found))
 
 
 @public
@@ -119,8 +120,12 @@ def packed(x: Any, path: str, arrays: dict[str, Array]) -> Any:
         name = path or "value"
         while name in arrays:
             name += "'"
-        array = arrays[name] = np.asarray(x.numpy() if isinstance(x, Tensor) else x, order="C")
+        array = np.asarray(x.numpy() if isinstance(x, Tensor) else x, order="C")
+        array = arrays[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
         if array.dtype != np.complex128:
+            if array.dtype not in WORDS:
+                raise DataError(f"a checkpoint cannot hold the array of {array.dtype} at {path or 'the top'}",
+                                hint=HINT)
             return {"$tensor": name}
         arrays[name] = array[..., None].view(np.float64)    # the format has no such dtype: their parts
         return {"$complex": name}
@@ -163,9 +168,8 @@ def read(path: str | Path) -> tuple[dict[str, Array], str | None]:
     try:
         with files.regular(path) as file:
             content = file.read()
-        arrays = {name: array_of(found, name) for name, found in deserialize(content)}
-        notes = metadata(content)
-    except (SafetensorError, OSError, ValueError, RecursionError) as error:
+        arrays, notes = parsed(content)
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} is no whole safetensors file: {error}",
                         hint="Download or export it again.") from None
     if (TREE in notes or DIGEST in notes) and notes.get(DIGEST) != digest(arrays, notes.get(TREE, "")):
@@ -174,17 +178,56 @@ def read(path: str | Path) -> tuple[dict[str, Array], str | None]:
     return arrays, notes.get(TREE)
 
 
-def array_of(found: Mapping[str, Any], name: str) -> Array:
-    """An entry of a safetensors file; ValueError for a dtype that NumPy does not have."""
-    if found["dtype"] not in DTYPES:
-        raise ValueError(f"{name} is {found['dtype']}, which is none of {', '.join(DTYPES)}")
-    return np.frombuffer(found["data"], DTYPES[found["dtype"]]).reshape(found["shape"])
+def pack(arrays: Mapping[str, Array], notes: Mapping[str, str]) -> list[bytes | memoryview]:
+    """A safetensors file: the length of its header, the header as JSON, and all arrays, which are not copied.
+
+    What is aligned most stands first, so that all are.
+    """
+    header: dict[str, Any] = {"__metadata__": dict(notes)}
+    parts, end = list[memoryview](), 0
+    for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name)):
+        array = arrays[name]
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": WORDS[array.dtype], "shape": [*array.shape], "data_offsets": [begin, end]}
+        parts.append(array.reshape(-1).view(np.uint8).data)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return [len(text).to_bytes(8, "little"), text, *parts]
 
 
-def metadata(content: bytes) -> dict[str, str]:
-    """The metadata of a safetensors file that is known to be whole."""
-    header = json.loads(content[8:8 + int.from_bytes(content[:8], "little")])
-    return header.get("__metadata__", {})
+def parsed(content: bytes) -> tuple[dict[str, Array], dict[str, str]]:
+    """The arrays of a safetensors file, which share its bytes, and its metadata; ValueError where it is none."""
+    length = int.from_bytes(content[:8], "little")
+    if length > len(content) - 8:
+        raise ValueError(f"its header would have {length:,} bytes, {max(len(content) - 8, 0):,} are there")
+    header = json.loads(content[8:8 + length].decode())
+    if not is_dict(header):
+        raise ValueError("its header is no dict")
+    notes = header.pop("__metadata__", {})
+    if not is_dict(notes) or not all(isinstance(x, str) for x in notes.values()):
+        raise ValueError("its metadata is no dict of strings")
+    data, end = memoryview(content)[8 + length:], 0
+    arrays: dict[str, Array] = {}
+    for name, found in sorted(header.items(), key=lambda item: offsets(item[1])):
+        word, shape, (begin, past) = found.get("dtype"), found.get("shape"), offsets(found)
+        if word not in DTYPES:
+            raise ValueError(f"{name} is {word!r:.40}, which is none of {', '.join(DTYPES)}")
+        if not isinstance(shape, list) or len(shape) > AXES or not all(type(n) is int and n >= 0 for n in shape):
+            raise ValueError(f"{name} has no shape: {shape!r:.60}")
+        if begin != end or past > len(data) or math.prod(shape) * np.dtype(DTYPES[word]).itemsize != past - begin:
+            raise ValueError(f"{name} of shape {shape!r:.60} does not lie at {begin} to {past} of {len(data)} bytes")
+        arrays[name], end = np.frombuffer(data[begin:past], DTYPES[word]).reshape(shape), past
+    if end != len(data):
+        raise ValueError(f"{len(data) - end:,} bytes behind its last array")
+    return arrays, notes
+
+
+def offsets(found: Any) -> tuple[int, int]:
+    """Where an array begins and ends, as an entry of a header says; ValueError where it does not."""
+    match found:
+        case {"data_offsets": [begin, past]} if type(begin) is int and type(past) is int and 0 <= begin <= past:
+            return begin, past
+    raise ValueError(f"{found!r:.80} says of no array where it lies")
 
 
 def digest(arrays: Mapping[str, Array], tree: str) -> str:

@@ -158,7 +158,7 @@ def resealed(tree: bytes) -> bytes:
         for record in data["$program"]["programs"]:
             record["digest"] = parse(record["graph"], ALL).digest
         text = json.dumps(data)
-    return pack(arrays, {TREE: text, DIGEST: seal(arrays, text)})
+    return b"".join(pack(arrays, {TREE: text, DIGEST: seal(arrays, text)}))
 
 
 def run_program(path: Path) -> None:

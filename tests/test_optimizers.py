@@ -261,6 +261,32 @@ def test_lbfgs_goes_on_from_a_state() -> None:
     assert np.array_equal(run(True), run(False))
 
 
+def test_lbfgs_moves_alike_whether_or_not_its_state_is_looked_at() -> None:
+    x, y = (np.random.default_rng(k).standard_normal((64, n)).astype("f4") for k, n in enumerate((6, 2)))
+
+    def run(looks: bool) -> list[Array]:
+        st.manual_seed(7)
+        model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 2))
+        optimizer = optim.LBFGS(model.parameters(), lr=0.1)
+        for k in range(0, 32, 8):
+            batch = st.tensor(x[k:k + 8]), st.tensor(y[k:k + 8])
+
+            def closure(batch: Any = batch) -> st.Tensor:
+                optimizer.zero_grad()
+                loss = nn.mse_loss(model(batch[0]), batch[1])
+                loss.backward()
+                return loss
+
+            optimizer.step(closure)
+            if looks:
+                assert all(np.isfinite(kept.numpy()).all() for kept in optimizer.state_dict().values()
+                           if isinstance(kept, st.Tensor))
+        return [w.numpy() for w in model.parameters()]
+
+    for one, other in zip(run(False), run(True), strict=True):
+        assert np.array_equal(one, other)
+
+
 @pytest.mark.parametrize("name", ["SGD", "Adam", "NAdam", "RMSprop all", "Adafactor", "Rprop", "ASGD", "groups"])
 def test_a_state_goes_on_where_it_stood(name: str) -> None:
     def run(stops: int | None) -> list[Array]:

@@ -249,7 +249,7 @@ def resealed(path: Path, change) -> None:
     from stele.saving import DIGEST, TREE, digest, pack, read
     arrays, tree = read(path)
     tree = change(tree)
-    path.write_bytes(pack(arrays, {TREE: tree, DIGEST: digest(arrays, tree)}))
+    path.write_bytes(b"".join(pack(arrays, {TREE: tree, DIGEST: digest(arrays, tree)})))
 
 
 @pytest.mark.parametrize(("old", "new"), [

@@ -4,12 +4,16 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from formats import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from safetensors.numpy import load_file, save_file
@@ -193,6 +197,72 @@ def test_a_full_disk_names_file_and_bytes_and_keeps_the_last_state(tmp_path: Pat
     with pytest.raises(StorageError, match=rf"writing .*model.safetensors \({len(before):,} bytes\) failed: No space"):
         model.save(path)
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["model.safetensors"]
+
+
+def test_a_state_is_saved_without_a_copy_of_it_and_what_does_not_fit_is_a_memory_error(tmp_path: Path) -> None:
+    code = f"""
+        import resource
+        from pathlib import Path
+        import numpy as np
+        import stele as st
+        x, path = np.ones(64 << 20, np.uint8), {str(tmp_path / "state.safetensors")!r}
+        st.save({{"x": x[:9]}}, path)
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20),) * 2)
+        st.save({{"x": x}}, path)
+        try: st.load(path)
+        except MemoryError: print("full")
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], cwd=ROOT, capture_output=True, text=True,
+                          timeout=120)
+    assert done.stdout == "full\n", done.stderr
+
+
+def test_any_reader_finds_what_is_saved_and_equal_states_are_equal_bytes(tmp_path: Path) -> None:
+    state = {"one": np.float16(2), "none": np.zeros((0, 4)), "bits": np.array([True, False]), "z": np.array([1 + 2j]),
+             "far": np.arange(3, dtype=">i4"), "turned": np.arange(6.0).reshape(2, 3).T, 'a "name"': X[:3, :1],
+             "short": st.tensor([1.5, 2.0], dtype="bfloat16").numpy()}
+    for name in "ab":
+        st.save({"s": state}, tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    found, own = load_file(tmp_path / "a"), st.load(tmp_path / "a")["s"]
+    for name, x in state.items():
+        assert np.array_equal(own[name].numpy(), x) and own[name].shape == np.shape(x)
+        assert np.array_equal(found[f"s.{name}"], x if name != "z" else [[1, 2]])
+
+
+@pytest.mark.parametrize("array", [np.array(["a"]), np.array([None]), np.array([1], "M8[s]"), np.longdouble(2)])
+def test_arrays_that_the_format_has_not_are_refused(array: Any, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"a checkpoint cannot hold the array of .* at w"):
+        st.save({"w": array}, tmp_path / "state.safetensors")
+    assert not os.listdir(tmp_path)
+
+
+HEADERS = {
+    "not there": b"", "longer than the file": (9).to_bytes(8, "little") + b"{}", "no dict": b"[]", "cut": b"{",
+    "notes of numbers": b'{"__metadata__": {"a": 1}}', "no places": b'{"a": {"dtype": "U8", "shape": [1]}}',
+    "backward": b'{"a": {"dtype": "U8", "shape": [1], "data_offsets": [1, 0]}}', "no entry": b'{"a": 3}',
+    "too much": b'{"a": {"dtype": "U8", "shape": [1125899906842624], "data_offsets": [0, 1125899906842624]}}',
+    "too few": b'{"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}',
+    "a gap": b'{"a": {"dtype": "U8", "shape": [1], "data_offsets": [3, 4]}}',
+    "one twice": b'{"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}, '
+                 b'"b": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}}',
+    "a rest": b'{"a": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}}',
+    "negative": b'{"a": {"dtype": "U8", "shape": [-2, -2], "data_offsets": [0, 4]}}',
+    "a truth": b'{"a": {"dtype": "U8", "shape": [true, 4], "data_offsets": [0, 4]}}',
+    "eight bits": b'{"a": {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]}}',
+    "other letters": '{"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}}'.encode("utf-16"),
+    "deep": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_headers_that_do_not_say_what_is_there_are_refused(name: str, tmp_path: Path) -> None:
+    head, path = HEADERS[name], tmp_path / "x.safetensors"
+    begin = b"" if name in ("not there", "longer than the file") else len(head).to_bytes(8, "little")
+    path.write_bytes(begin + head + (bytes(4) if begin else b""))
+    with pytest.raises(DataError, match="is no whole safetensors file"):
+        st.load(path)
 
 
 def write_often(path: str, value: float, times: int) -> None:

@@ -12,7 +12,7 @@ from stele.backend.cpu import blas, cache
 from stele.backend.cpu.tuned import here
 from stele.errors import SteleError
 
-PACKAGES = ("numpy", "llvmlite", "cffi", "scipy-openblas32", "ml_dtypes", "safetensors", "rich", "pillow")
+PACKAGES = ("numpy", "llvmlite", "cffi", "scipy-openblas32", "ml_dtypes", "rich", "pillow")
 
 
 def doctor() -> str:
