@@ -66,13 +66,14 @@ def lgamma(s: Any, x: Any) -> Any:
     """
     a = abs(x)
     u = s.select(a < 1, a, a - 1)
-    low = u * (u - 1) * s.polynomial(s.min(u, 1.0), tables.LGAMMA_1[64])
+    low = u * (u - 1) * s.polynomial(s.min(u, 1.0), tables.LGAMMA_1[64]) + 0.0         # no -0 at 1
     middle = (a - 2) * s.polynomial(s.min(a, 4.0) - 2, tables.LGAMMA_2[64])
     y = s.select(a < 2, s.select(a < 1, low - s.log(a), low), s.select(a < 4, middle, stirling(s, s.max(a, 4.0))))
     mirrored = s.select(a < 1e-17, -s.log(a), math.log(math.pi) - s.log(a * abs(sinpi(s, a))) - y)
-    cancels = (x < 0) & (a > 0.25) & (a < 40) & s.ne(s.round(a), a)
+    is_pole = s.eq(s.round(a), a)
+    cancels = (x < 0) & (a > 0.25) & (a < 40) & ~is_pole
     mirrored = s.rare(cancels, lambda: reflected_gamma(s, s.select(cancels, a, 0.5)), mirrored)
-    return s.select(s.eq(a, INF), INF, s.select(x < 0, mirrored, y))
+    return s.select(s.eq(a, INF) | (x < 0) & is_pole, INF, s.select(x < 0, mirrored, y))
 
 
 def stirling(s: Any, x: Any) -> Any:
@@ -210,8 +211,17 @@ STIRLING_NEXT = tuple(12 * c for c in (-1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, 
 
 
 def zeta(s: Any, x: Any, q: Any) -> Any:
-    """The sum of (q + k)**-x over k >= 0: some terms, and the rest by Euler and Maclaurin (25.11.5)."""
-    end, last = q + STEPS, shifted(s, x, q, STEPS)
+    """The sum of (q + k)**-x over k >= 0: infinite at its poles, where q is no number above 0 but a whole one."""
+    y = s.rare(q < 0, lambda: zeta_below(s, x, q), zeta_from(s, x, q, 0))
+    y = s.select((x < 1) | s.ne(x, x) | s.ne(q, q), math.nan, y)
+    is_pole = (q <= 0) & s.eq(s.floor(q), q) & (x > 1)
+    return s.select(s.eq(x, 1) | is_pole, INF, y)
+
+
+def zeta_from(s: Any, x: Any, q: Any, first: int) -> Any:
+    """The sum of (q + k)**-x over k >= first: some terms, and the rest by Euler and Maclaurin (25.11.5)."""
+    steps = STEPS + first
+    end, last = q + steps, shifted(s, x, q, steps)
     r = 1 / end
     series, factor = s.constant(0.0, float64), x * r
     for k, b in enumerate(bernoulli(STEPS)):
@@ -219,10 +229,23 @@ def zeta(s: Any, x: Any, q: Any) -> Any:
         factor = factor * (x + (2 * k + 1)) * (x + (2 * k + 2)) * (r * r)
     rest = last * (end / (x - 1) + 0.5 + s.select(series < INF, series, 0.0))
     y = s.select(s.eq(last, 0), 0.0, rest)
-    for k in reversed(range(STEPS)):
+    for k in reversed(range(first, steps)):
         y = y + shifted(s, x, q, k)
-    y = s.select((x < 1) | (q < 0) | s.ne(x, x) | s.ne(q, q), math.nan, y)
-    return s.select(s.eq(x, 1) | (s.eq(q, 0) & (x > 1)), INF, y)
+    return y
+
+
+def zeta_below(s: Any, x: Any, q: Any) -> Any:
+    """The same of a negative q for whole x, NaN for others: the terms on both sides of 0 but for those beyond q. Those
+    of odd x cancel exactly at halves.
+    """
+    r = q - s.round(q)
+    near, other = zeta_from(s, x, abs(r), 0), zeta_from(s, x, -abs(r), 1)
+    half = x * 0.5
+    is_even = s.eq(s.trunc(half), half)
+    sign = s.select(is_even, s.constant(1.0, float64), -1.0)
+    y = s.select(r < 0, near * sign + other, near + other * sign) - zeta_from(s, x, -q, 1) * sign
+    y = s.select(is_even & s.eq(near, INF), INF, y)
+    return s.select(s.ne(s.trunc(x), x), math.nan, y)
 
 
 def shifted(s: Any, x: Any, q: Any, k: int) -> Any:
@@ -253,7 +276,8 @@ def cotangent(s: Any, x: Any, n: int) -> Any:
     others = tuple(2 * float(c) * math.perm(2 * k + 1, n) for k, c in enumerate(ZETA) if 2 * k + 1 >= n)
     series = s.polynomial(r * r, others + (0.0,) * (2 - len(others)))
     near = poles * ((-1.0) ** n * math.factorial(n)) - (series if n % 2 else series * r)
-    return s.select(abs(r) < 0.375, near, s.polynomial(1 / tanpi(s, x), cotangents(n)) * math.pi ** (n + 1))
+    cot = s.with_sign(tanpi(s, 0.5 - abs(r)), r)
+    return s.select(abs(r) < 0.375, near, s.polynomial(cot, cotangents(n)) * math.pi ** (n + 1))
 
 
 def poles(s: Any, r: Any, n: int, left: Any) -> Any:

@@ -18,7 +18,8 @@ from stele.ops.diagonals import diag, diagonal
 from stele.ops.elementwise.arithmetic import Equal, NotEqual, Select
 from stele.ops.elementwise.base import Operand, meet
 from stele.ops.elementwise.binary import floor_divide, logical_or, remainder, shift_right
-from stele.ops.elementwise.unary import Abs, isnan, trunc
+from stele.ops.elementwise.signs import SignBit
+from stele.ops.elementwise.unary import Abs, isinf, isnan, trunc
 from stele.ops.gather import CheckIndex
 from stele.ops.indexing import within
 from stele.ops.joining import stack
@@ -88,14 +89,16 @@ def divmod(x: Operand, z: Operand) -> tuple[Value, Value]:
 def modf(x: Value) -> tuple[Value, Value]:
     """The fractions and the whole parts of x, both of its sign. Integers become float32.
 
-    x has any shape. Raises DTypeError for complex numbers.
+    Zeros too have the sign of x; fractions of infinities are zeros. The derivatives are 1 and 0. x has any shape.
+    Raises DTypeError for complex numbers.
 
     >>> [part.tolist() for part in st.modf(st.tensor([1.75, -2.5]))]
     [[0.75, -0.5], [1.0, -2.0]]
     """
     x = x if x.dtype.is_float else cast(x, float32)
-    whole = trunc(x)
-    return Select()(Equal()(x, whole), zeros_like(x), x - whole), whole
+    finite = Select()(isinf(x), zeros_like(x), x)
+    part = trunc(finite)
+    return Select()(SignBit()(x), -(part - finite), finite - part), trunc(x)        # -0 of -2
 
 
 def bitwise_count(x: Value) -> Value:

@@ -61,6 +61,12 @@ def tanpi(x: Array) -> Array:
     return np.tan(np.pi * (x - np.rint(x)))
 
 
+def cotpi(x: Array) -> Array:
+    """1 / tan(pi x), 0 at halves."""
+    r = x - np.rint(x)
+    return np.where(abs(r) < 0.25, 1 / np.tan(np.pi * r), np.copysign(np.tan(np.pi * (0.5 - abs(r))), r))
+
+
 def digamma(x: Array) -> Array:
     """The logarithm and a series (5.11.2) behind as many steps (5.5.2), below 0 by reflection (5.5.4)."""
     v = x.astype(np.float64)
@@ -91,11 +97,20 @@ def euler_maclaurin(x: Any, q: Any, terms: int = ENOUGH) -> Any:
 
 
 def zeta(x: Array, q: Array) -> Array:
-    """The zeta function of Hurwitz."""
+    """The zeta function of Hurwitz; for negative q the sums on both sides of 0."""
     s, first = x.astype(np.float64), q.astype(np.float64)
     y = np.asarray(euler_maclaurin(s, first))
-    y = np.where((x < 1) | (q < 0) | (x != x) | (q != q), np.nan, np.where(np.isnan(y), first ** -s, y))
-    return np.where((x == 1) | ((q == 0) & (x > 1)), np.inf, y).astype(x.dtype)
+    y = np.where(np.isnan(y), first ** -s, y)
+    r = first - np.rint(first)
+    near, other, beyond = (euler_maclaurin(s, v) for v in (abs(r), 1 - abs(r), 1 - first))
+    is_even = np.trunc(s / 2) == s / 2
+    sign = np.where(is_even, 1, -1)
+    below = np.where(r < 0, near * sign + other, near + other * sign) - beyond * sign
+    below = np.where(is_even & (abs(r) ** -s == np.inf), np.inf, below)
+    below = np.where(np.trunc(s) == s, below, np.nan)
+    y = np.where(q < 0, below, y)
+    y = np.where((x < 1) | (x != x) | (q != q), np.nan, y)
+    return np.where((x == 1) | ((q <= 0) & (np.floor(q) == q) & (x > 1)), np.inf, y).astype(x.dtype)
 
 
 def polygamma(x: Array, n: int) -> Array:
@@ -103,8 +118,8 @@ def polygamma(x: Array, n: int) -> Array:
     v, sign = x.astype(np.float64), (-1.0) ** (n + 1)
     z = np.where(v < 0, 1 - v, v)
     y = sign * math.factorial(n) * euler_maclaurin(n + 1.0, z)
-    y = np.where(np.isinf(z), 0.0, y)
-    cotangent: Any = 1 / tanpi(v)
+    y = np.where(np.isinf(z), 0.0 * sign, y)
+    cotangent: Any = cotpi(v)
     power: Any = reduce(lambda y, c: y * cotangent + c, cotangents(n)[::-1])     # from the first, as 0 * inf is NaN
     mirrored = -np.pi ** (n + 1) * power - y * sign
     return np.where(v < 0, mirrored, y).astype(x.dtype)
@@ -192,7 +207,7 @@ def sinc(x: Array) -> Array:
     v = np.where(np.isinf(x), 1, x.astype(np.float64))
     n = np.rint(v)
     y = np.sin(np.pi * (v - n)) * np.where(n % 2 == 0, 1, -1) / (np.pi * v)
-    return np.where(v == 0, 1, y).astype(x.dtype)
+    return np.where(v == 0, 1, np.where(np.isinf(x), 0, y)).astype(x.dtype)
 
 
 erfinv, ndtri, ndtr = elementwise(inverse_erf), elementwise(quantile), elementwise(normal)

@@ -11,7 +11,7 @@ from stele.ir.scalars import S, Scalars
 from stele.ir.types import DTYPES, DType, Type, complex128, float32, float64, int32, uint32
 from stele.ops.elementwise.arithmetic import Div, Equal, Greater, GreaterEqual, LessEqual, NotEqual, Select, Sub
 from stele.ops.elementwise.base import Binary, FloatUnary, Operand, function, meet
-from stele.ops.elementwise.binary import And, FloorDivide, Or, Pow
+from stele.ops.elementwise.binary import And, FloorDivide, Or, Pow, clip
 from stele.ops.elementwise.elementary import FloatBinary, exp2
 from stele.ops.elementwise.unary import Test, Trunc, absolute, isfinite, isnan, sign, trunc
 from stele.ops.linear import cast, ones_like, zeros_like
@@ -183,6 +183,9 @@ def ldexp(x: Value, z: Value) -> Value:
     [8.0, -0.75]
     """
     x = x if x.dtype.is_float else cast(x, float32)
+    most = 3.0 * {"float16": 14, "float64": 1022}.get(x.dtype.name, 126)       # beyond it results are no others
+    if not z.dtype.is_complex:
+        z = clip(cast(z, float64 if x.dtype == float64 else float32), min=-most, max=most)
     third = FloorDivide()(z, 3)
     part, last = (cast(v, x.dtype) for v in (third, z - third * 2))
     return x * exp2(part) * exp2(last) * exp2(part)

@@ -72,8 +72,9 @@ class Polygamma(FloatUnary):
 class Zeta(FloatBinary):
     """The sum of 1 / (k + z) ** x over k = 0, 1, 2, ..., the zeta function of Hurwitz; Riemann's for z = 1.
 
-    inf at x = 1 and, for x above 1, at z = 0; NaN for x below 1 and for z below 0. Shapes and dtypes meet as in `add`;
-    integers become float32. Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
+    inf at x = 1 and, for x above 1, at its poles z = 0, -1, -2, ... NaN for x below 1 and, at other z below 0, for x
+    that is not whole. Shapes and dtypes meet as in `add`; integers become float32. Raises ShapeError where shapes do
+    not broadcast, DTypeError for complex numbers.
 
     >>> st.zeta(st.tensor([2.0, 4.0, 1.0]), 1.0)
     tensor([1.6449341, 1.0823232,       inf])
