@@ -12,11 +12,12 @@ from stele.ir.door import public
 from stele.ops import fourier
 from stele.ops.arguments import count, number, positive, refuse
 
-__all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn",
-           "rfft", "rfftfreq", "rfftn"]
+__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
+           "irfft", "irfftn", "rfft", "rfftfreq", "rfftn"]
 
 # fmt: off
 fft, ifft             = lift(fourier.fft), lift(fourier.ifft)
+fft2, ifft2           = lift(fourier.fft2), lift(fourier.ifft2)
 fftn, ifftn           = lift(fourier.fftn), lift(fourier.ifftn)
 rfft, irfft           = lift(fourier.rfft), lift(fourier.irfft)
 rfftn, irfftn         = lift(fourier.rfftn), lift(fourier.irfftn)

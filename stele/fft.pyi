@@ -5,8 +5,8 @@ from stele.arrays.tensor import TensorLike
 from typing import Any
 from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor
 
-__all__ = ['fft', 'fftfreq', 'fftn', 'fftshift', 'hfft', 'ifft', 'ifftn', 'ifftshift', 'ihfft', 'irfft', 'irfftn',
-    'rfft', 'rfftfreq', 'rfftn']
+__all__ = ['fft', 'fft2', 'fftfreq', 'fftn', 'fftshift', 'hfft', 'ifft', 'ifft2', 'ifftn', 'ifftshift', 'ihfft',
+    'irfft', 'irfftn', 'rfft', 'rfftfreq', 'rfftn']
 def fft(x: TensorLike, n: int | None=None, axis: int=-1, norm: str='backward') -> Tensor:
     """The discrete Fourier transform along an axis: the sums of x[j] * exp(-2 pi i j k / n) for k from 0 to n - 1.
 
@@ -25,6 +25,18 @@ def ifft(x: TensorLike, n: int | None=None, axis: int=-1, norm: str='backward') 
 
     >>> st.fft.ifft(st.tensor([0, 2, 0, 2])).tolist()
     [(1+0j), 0j, (-1+0j), 0j]
+    """
+def fft2(x: TensorLike, s: Any=None, axes: Any=(-2, -1), norm: str='backward') -> Tensor:
+    """`fftn` over two `axes`, the last two where none are named; `s`, `norm`, dtypes and errors are those of `fftn`.
+
+    >>> st.fft.fft2(st.ones(2, 2)).tolist()
+    [[(4+0j), 0j], [0j, 0j]]
+    """
+def ifft2(x: TensorLike, s: Any=None, axes: Any=(-2, -1), norm: str='backward') -> Tensor:
+    """The inverse of `fft2`: `ifftn` over two `axes`; `s`, `norm`, dtypes and errors are those of `ifftn`.
+
+    >>> st.fft.ifft2(st.fft.fft2(st.eye(2))).real.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
 def fftn(x: TensorLike, s: Any=None, axes: Any=None, norm: str='backward') -> Tensor:
     """`fft` along each of several `axes`, all of them where none are named; `s` has a length for each, -1 for its own.

@@ -201,7 +201,7 @@ def test_modules_are_imported_as_they_were_and_nobody_is_told_more_than_there_is
 
 
 def test_what_is_said_instead_of_arguments_names_what_there_is() -> None:
-    for table in arguments.INSTEAD.values():
+    for table in (*arguments.INSTEAD.values(), spellings.UNSAID):
         for name, hint in table.items():
             assert all(hasattr(PLACES[room], own) for room, own in named(hint)), f"{name}: {hint}"
 

@@ -1,4 +1,4 @@
-"""How functions of values are called with what users give: by place, by name, by the names that others know."""
+"""How functions of values are called with what users give: by place, by the names that others know, in lists."""
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
@@ -7,12 +7,43 @@ from functools import wraps
 from itertools import chain, repeat
 from typing import Any
 
+import numpy as np
+
 from stele.arrays import spoken
-from stele.arrays.spellings import argument
+from stele.arrays.given import array_of
+from stele.arrays.spellings import UNSAID, argument
 from stele.errors import ArgumentError
 from stele.ir.door import P, R
+from stele.ir.graph import literal
 from stele.ir.origin import here, inherit
-from stele.ops.arguments import FORMS, choice
+from stele.ops.arguments import FORMS, Form, choice, is_series
+
+ARRAYS = "Value", "Value | None", "Operand", "Operand | None"       # annotations of what may be a list of numbers too
+
+
+def form_of(annotation: str) -> Form:
+    """How an argument is checked; lists of numbers become the arrays that `st.tensor` makes of them."""
+    form = FORMS[annotation]
+    if annotation == "Sequence[Value]":
+        return lambda x, what: form([listed(p, what) for p in x] if is_series(x) else x, what)
+    return (lambda x, what: form(listed(x, what), what)) if annotation in ARRAYS else form
+
+
+def listed(x: Any, what: str) -> Any:
+    """Nested lists of numbers as one array, and all else as it is. Raises ArgumentError for tensors in a list: which of
+    them is meant, or all, nobody knows.
+    """
+    if not is_series(x):
+        return x
+    if not is_numeric(x):
+        raise ArgumentError(f"{what} must be a tensor, an array, a number or a list of numbers, got a list of others",
+                            hint="Write st.stack(x) of tensors, or x[0] for one of them.")
+    return literal(array_of(x))
+
+
+def is_numeric(x: Sequence[Any]) -> bool:
+    """Whether nested lists hold numbers alone."""
+    return all(is_numeric(p) if is_series(p) else isinstance(p, bool | int | float | complex | np.generic) for p in x)
 
 
 class Arguments:
@@ -23,7 +54,7 @@ class Arguments:
         self.keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
         self.places = len(parameters) - len(self.keywords)
         self.is_open = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        self.checks = {p.name: (FORMS[p.annotation], f"{p.name} of {f.__name__}") for p in parameters}
+        self.checks = {p.name: (form_of(p.annotation), f"{p.name} of {f.__name__}") for p in parameters}
         self.required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
         self.in_order = list(self.checks.values())[:self.places]
 
@@ -57,6 +88,8 @@ def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> d
     found = {name: a for name, a in given.items() if name in known}
     for name in given.keys() - found.keys():
         own = argument(name, known, found)
+        if own is None and name in UNSAID:
+            raise ArgumentError(f"{function} takes no {name}=", hint=f"Write {UNSAID[name]}.")
         found[own or choice(name, f"an argument of {function}", known, ArgumentError)] = given[name]
     return found
 

@@ -44,9 +44,13 @@ def named(dtype: DTypeLike | None, usual: DTypeLike = "float32") -> DType:
     return type_named(usual if dtype is None else dtype)
 
 
-def together(shape: Any, sizes: tuple[int, ...]) -> Any:
-    """A shape given as one sequence of sizes, or as a size and further ones."""
-    return (shape, *sizes) if sizes else shape
+def filled_with(number: int, shape: Any, sizes: tuple[Any, ...], dtype: DTypeLike | None, *place: Any) -> Tensor:
+    """A tensor that holds a number everywhere, in a shape given as one sequence of sizes, or as a size and others; the
+    dtype may stand behind them.
+    """
+    if sizes and dtype is None and isinstance(sizes[-1], str | type | DType | np.dtype):
+        *sizes, dtype = sizes
+    return full((shape, *sizes) if sizes else shape, number, named(dtype), *place)
 
 
 @public
@@ -69,50 +73,55 @@ def full(shape: int | Sequence[int], fill_value: complex, dtype: DTypeLike | Non
     return placed(filled(shapes.shape_of((shape,)), number, dtype), device, requires_grad)
 
 
+
+
 @public
 @respelling
-def zeros(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None = None, device: DeviceLike = None,
-          requires_grad: bool = False) -> Tensor:
+def zeros(shape: int | Sequence[int] = (), *sizes: int | DTypeLike, dtype: DTypeLike | None = None,
+          device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """A tensor of zeros, of a `shape` given as one sequence of sizes, or as a size and further `sizes`.
 
-    float32 without a `dtype`; `device` and `requires_grad` as of `full`. Raises ShapeError for a negative size,
-    DTypeError for another dtype than there is, DeviceError for a device that there is not.
+    float32 without a `dtype`, which may also stand behind the shape; `device` and `requires_grad` as of `full`. Raises
+    ShapeError for a negative size, DTypeError for another dtype than there is, DeviceError for a device that there is
+    not.
 
-    >>> st.zeros(2, 3).shape, st.zeros((2,), dtype="int64").tolist()
-    ((2, 3), [0, 0])
+    >>> st.zeros(2, 3).shape, st.zeros((2,), dtype="int64").tolist(), st.zeros(2, bool).tolist()
+    ((2, 3), [0, 0], [False, False])
     """
-    return full(together(shape, sizes), 0, named(dtype), device, requires_grad)
+    return filled_with(0, shape, sizes, dtype, device, requires_grad)
 
 
 @public
 @respelling
-def ones(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None = None, device: DeviceLike = None,
-         requires_grad: bool = False) -> Tensor:
+def ones(shape: int | Sequence[int] = (), *sizes: int | DTypeLike, dtype: DTypeLike | None = None,
+         device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """A tensor of ones, of a `shape` given as one sequence of sizes, or as a size and further `sizes`.
 
-    float32 without a `dtype`; `device` and `requires_grad` as of `full`. Raises ShapeError for a negative size,
-    DTypeError for another dtype than there is, DeviceError for a device that there is not.
+    float32 without a `dtype`, which may also stand behind the shape; `device` and `requires_grad` as of `full`. Raises
+    ShapeError for a negative size, DTypeError for another dtype than there is, DeviceError for a device that there is
+    not.
 
     >>> st.ones(2).tolist(), st.ones((), dtype="bool").tolist()
     ([1.0, 1.0], True)
     """
-    return full(together(shape, sizes), 1, named(dtype), device, requires_grad)
+    return filled_with(1, shape, sizes, dtype, device, requires_grad)
 
 
 @public
 @respelling
-def empty(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None = None, device: DeviceLike = None,
-          requires_grad: bool = False) -> Tensor:
+def empty(shape: int | Sequence[int] = (), *sizes: int | DTypeLike, dtype: DTypeLike | None = None,
+          device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """A tensor of a `shape` whose numbers do not matter: they are zeros, which cost nothing here.
 
     The shape is one sequence of sizes, or a size and further `sizes`.
-    float32 without a `dtype`; `device` and `requires_grad` as of `full`. Raises ShapeError for a negative size,
-    DTypeError for another dtype than there is, DeviceError for a device that there is not.
+    float32 without a `dtype`, which may also stand behind the shape; `device` and `requires_grad` as of `full`. Raises
+    ShapeError for a negative size, DTypeError for another dtype than there is, DeviceError for a device that there is
+    not.
 
     >>> st.empty((2, 3), dtype="int8").shape
     (2, 3)
     """
-    return full(together(shape, sizes), 0, named(dtype), device, requires_grad)
+    return filled_with(0, shape, sizes, dtype, device, requires_grad)
 
 
 @public

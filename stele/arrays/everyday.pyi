@@ -32,7 +32,8 @@ def divmod(x: TensorLike, z: TensorLike) -> tuple[Tensor, Tensor]:
 def modf(x: TensorLike) -> tuple[Tensor, Tensor]:
     """The fractions and the whole parts of x, both of its sign. Integers become float32.
 
-    x has any shape. Raises DTypeError for complex numbers.
+    Zeros too have the sign of x; fractions of infinities are zeros. The derivatives are 1 and 0. x has any shape.
+    Raises DTypeError for complex numbers.
 
     >>> [part.tolist() for part in st.modf(st.tensor([1.75, -2.5]))]
     [[0.75, -0.5], [1.0, -2.0]]

@@ -35,8 +35,9 @@ def polygamma(n: int, x: TensorLike) -> Tensor:
 def zeta(x: TensorLike, z: TensorLike) -> Tensor:
     """The sum of 1 / (k + z) ** x over k = 0, 1, 2, ..., the zeta function of Hurwitz; Riemann's for z = 1.
 
-    inf at x = 1 and, for x above 1, at z = 0; NaN for x below 1 and for z below 0. Shapes and dtypes meet as in `add`;
-    integers become float32. Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
+    inf at x = 1 and, for x above 1, at its poles z = 0, -1, -2, ... NaN for x below 1 and, at other z below 0, for x
+    that is not whole. Shapes and dtypes meet as in `add`; integers become float32. Raises ShapeError where shapes do
+    not broadcast, DTypeError for complex numbers.
 
     >>> st.zeta(st.tensor([2.0, 4.0, 1.0]), 1.0)
     tensor([1.6449341, 1.0823232,       inf])
@@ -393,29 +394,26 @@ def trapezoid(y: TensorLike, x: TensorLike | None=None, dx: float=1.0, axis: int
     >>> st.trapezoid(st.tensor([1.0, 2.0, 3.0]), st.tensor([4.0, 6.0, 8.0])).tolist()
     8.0
     """
-@overload
-def sort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True, return_indices:
-        Literal[False]=False) -> Tensor:
+def sort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True, return_indices: bool=False, kind:
+        str='stable') -> Tensor | tuple[Tensor, Tensor]:
     """The elements along an axis in ascending order, or `descending`; shape and dtype of x.
 
     NaN is larger than any number: last of ascending, first of descending elements. 0.0 and -0.0 are equal, and equal
-    elements stay in the order they have, `stable` or not. With `return_indices` also their positions, as `argsort`
-    gives them: a pair, PyTorch's result. The gradient goes where the elements came from. Raises ShapeError for an axis
-    that x does not have, and DTypeError for complex numbers.
+    elements stay in the order they have, `stable` or not and whatever `kind` NumPy is told. With `return_indices` also
+    their positions, as `argsort` gives them: a pair, PyTorch's result. The gradient goes where the elements came from.
+    Raises ShapeError for an axis that x does not have, DTypeError for complex numbers, OptionError for another kind
+    than NumPy has.
 
     >>> st.sort(st.tensor([3.0, float("nan"), 1.0])).tolist()
     [1.0, 3.0, nan]
     >>> st.sort(st.tensor([[3, 1], [2, 4]]), axis=0, descending=True).tolist()
     [[3, 4], [2, 1]]
     """
-@overload
-def sort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True, *, return_indices:
-        Literal[True]) -> tuple[Tensor, Tensor]: ...
-def argsort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True) -> Tensor:
+def argsort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True, kind: str='stable') -> Tensor:
     """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`.
 
-    Order, ties, `descending`, `stable` and errors as of `sort`. Raises ShapeError for an axis that x does not have,
-    DTypeError for complex numbers.
+    Order, ties, `descending`, `stable`, `kind` and errors as of `sort`. Raises ShapeError for an axis that x does not
+    have, DTypeError for complex numbers.
 
     >>> st.argsort(st.tensor([30, 10, 20, 10])).tolist()
     [1, 3, 2, 0]

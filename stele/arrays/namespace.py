@@ -17,6 +17,7 @@ from stele.ops import arguments
 from stele.ops.elementwise.base import met
 
 e, pi, inf, nan = math.e, math.pi, math.inf, math.nan
+euler_gamma = 0.5772156649015329
 newaxis = None
 
 # The kinds of dtypes as the standard names them, by the letters that they have here.
@@ -41,6 +42,11 @@ class FloatInfo(Record):
     min: float
     smallest_normal: float
     dtype: DType
+
+    @property
+    def tiny(self) -> float:
+        """`smallest_normal`, as NumPy calls it too."""
+        return self.smallest_normal
 
 
 class IntegerInfo(Record):
@@ -184,5 +190,5 @@ def namespace_info() -> Info:
     return Info()
 
 
-__all__ = ["astype", "can_cast", "e", "finfo", "iinfo", "inf", "isdtype", "nan", "newaxis", "pi",
+__all__ = ["astype", "can_cast", "e", "euler_gamma", "finfo", "iinfo", "inf", "isdtype", "nan", "newaxis", "pi",
            "result_type"]

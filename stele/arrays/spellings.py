@@ -70,6 +70,14 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "choicelist":     ("choices",),
 }
 
+# An argument of NumPy's that functions here do not take, and what to write.
+UNSAID: Mapping[str, str] = {
+    "out": "y[...] = f(x), into a tensor that there is", "where": "st.where(mask, f(x), other)",
+    "initial": "the number beside the result: st.maximum(st.max(x), initial)", "retstep": "the step as x[1] - x[0]",
+    "order": "x.T.reshape(sizes in reverse).T for the order 'F', nothing for 'C'",
+    "casting": "x.astype(dtype)", "subok": "nothing: there are no subclasses of arrays", "like": "nothing",
+}
+
 # What the array API standard, NumPy and PyTorch call functions that there are: another name for the same one.
 ALIASES: Mapping[str, str] = {
     "cat": "concatenate", "concat": "concatenate", "row_stack": "vstack", "permute_dims": "permute",
@@ -131,7 +139,9 @@ FUNCTIONS: Mapping[str, str] = {
     "view_as_complex": "st.complex(x[..., 0], x[..., 1])", "scatter_add": "st.scatter(x, i, v, axis, mode='add')",
     "autograd": "st.grad(f)", "Generator": "st.default_rng(seed)", "mode": "st.unique(x, return_counts=True)",
     "cuda": "nothing: programs run on the CPU, as st.device('cpu') and st.device('cpu:1')", "in1d": "st.isin(x, z)",
-    "poly1d": "st.polyval(p, x)",
+    "poly1d": "st.polyval(p, x)", "dtype": "st.float32 or another, or its name: 'float32'",
+    "ndenumerate": "numpy.ndenumerate(x)", "ndindex": "numpy.ndindex(x.shape)", "nditer": "for v in x.flatten():",
+    "lib": "x.unfold(axis, size, 1) for sliding windows",
 }
 METHODS: Mapping[str, str] = {
     "data_ptr": "x.numpy().ctypes.data", "stride": "x.numpy().strides", "strides": "x.numpy().strides",
@@ -156,7 +166,8 @@ METHODS: Mapping[str, str] = {
     "select_scatter": "y = x.copy(), then y[i] = new", "slice_scatter": "y = x.copy(), then y[start:stop] = new",
     "diagonal_scatter": "y = x.copy(), then y.diagonal().assign(new)", "resolve_conj": "x", "resolve_neg": "x",
     "slogdet": "st.linalg.slogdet(x)", "split_with_sizes": "x.split(sizes)", "storage": "x.numpy()",
-    "untyped_storage": "x.numpy()", "solve": "st.linalg.solve(x, b)", "flat": "x.flatten()", "flags": "x.numpy().flags",
+    "untyped_storage": "x.numpy()", "solve": "st.linalg.solve(x, b)",
+    "flat": "x.reshape(-1): what is written to it is written to x", "flags": "x.numpy().flags",
     "base": "x: what is written to a part of it is written to the whole", "tobytes": "x.numpy().tobytes()",
     "tofile": "x.numpy().tofile(path)", "dump": "st.save(x, path)", "dumps": "x.numpy().dumps()",
     "byteswap": "x.numpy().byteswap()", "put": "st.put(x, i, v)", "resize": "st.resize(x, shape)",

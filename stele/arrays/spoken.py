@@ -12,6 +12,8 @@ WORDS: dict[str, str] = {
     "Value | None":                     "TensorLike | None",
     "Operand":                          "TensorLike",
     "Operand | None":                   "TensorLike | None",
+    "Numbers":                          "TensorLike",
+    "Numbers | None":                   "TensorLike | None",
     "Sequence[Value]":                  "Sequence[TensorLike]",
     "Value | Sequence[Value]":          "TensorLike | Sequence[TensorLike]",
     "Dim":                              "int",

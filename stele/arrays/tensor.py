@@ -560,7 +560,7 @@ class Tensor(Familiar):
 
 
 # What an operand may be, what may stand in x[...], and what may name a dtype or a device.
-TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | complex
+TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | complex | list[Any] | tuple[Any, ...]
 Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | list[Any] | range | None
 Index = Place | tuple[Place, ...]
 DTypeLike = DType | str | type[Any] | np.dtype[Any]

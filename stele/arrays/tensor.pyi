@@ -989,7 +989,8 @@ class Tensor(Familiar):
         """The number whose hyperbolic tangent is x: an infinity at 1 and -1, NaN beyond. Integers become float32."""
     def argpartition(self, kth: builtins.int | Sequence[builtins.int], axis: builtins.int=-1) -> Tensor:
         """The positions of the elements of `partition` with the same `kth`: those of `argsort`."""
-    def argsort(self, axis: builtins.int=-1, descending: builtins.bool=False, stable: builtins.bool=True) -> Tensor:
+    def argsort(self, axis: builtins.int=-1, descending: builtins.bool=False, stable: builtins.bool=True, kind:
+            str='stable') -> Tensor:
         """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`."""
     def argwhere(self, size: builtins.int | None=None, fill: builtins.int=0) -> Tensor:
         """The positions of the elements of x that are not 0, each a row: int64 (how many, x.ndim), in row-major order."""
@@ -1525,7 +1526,7 @@ class Tensor(Familiar):
         """Rebinds this tensor to what `trunc` gives, in its own dtype, and returns it."""
     def xlogy_(self, z: TensorLike) -> Tensor:
         """Rebinds this tensor to what `xlogy` gives, in its own dtype, and returns it."""
-TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | complex
+TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | complex | list[Any] | tuple[Any, ...]
 Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | list[Any] | range | None
 Index = Place | tuple[Place, ...]
 DTypeLike = DType | str | type[Any] | np.dtype[Any]

@@ -316,6 +316,8 @@ FORMS: dict[str, Form] = {
     "Any":                              untouched,
     "Operand":                          untouched,
     "Operand | None":                   untouched,
+    "Numbers":                          untouched,
+    "Numbers | None":                   untouched,
     "Positions":                        positions,
     "Sizes":                            untouched,
     "SizesOrDType":                     untouched,

@@ -15,7 +15,7 @@ from stele.ops.arguments import number, positive, refuse, sequence
 from stele.ops.control import scan
 from stele.ops.cumulative import CumSum, diff
 from stele.ops.elementwise.arithmetic import Equal, Maximum, NotEqual, Select
-from stele.ops.elementwise.base import Operand
+from stele.ops.elementwise.base import Numbers
 from stele.ops.elementwise.binary import logical_and, logical_or
 from stele.ops.gather import CheckCount, Gather, ScatterAdd
 from stele.ops.generate import iota, quantity
@@ -178,7 +178,7 @@ def bincount(x: Value, weights: Value | None, size: Dim) -> Value:
     return ScatterAdd(0, size)(full(x.shape, 1, int64) if weights is None else weights, x)
 
 
-def histogram(x: Value, bins: Operand = 10, *, range: Operand | None = None, weights: Value | None = None,
+def histogram(x: Value, bins: Numbers = 10, *, range: Numbers | None = None, weights: Value | None = None,
               density: bool = False) -> tuple[Value, Value]:
     """How many elements of x fall into each of `bins`, and the edges of the bins (NumPy's histogram).
 
@@ -209,7 +209,7 @@ def histogram(x: Value, bins: Operand = 10, *, range: Operand | None = None, wei
     return counts, given
 
 
-def even_edges(row: Value, bins: int, ends: Operand | None) -> Value:
+def even_edges(row: Value, bins: int, ends: Numbers | None) -> Value:
     """The edges of equal bins from one end to the other."""
     if ends is not None:
         if isinstance(ends, Value) and ends.shape == (2,):

@@ -219,6 +219,24 @@ def ifftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") 
     return transformed_over(x, s, axes, norm, "ifftn")
 
 
+def fft2(x: Value, *, s: Any = None, axes: Any = (-2, -1), norm: str = "backward") -> Value:
+    """`fftn` over two `axes`, the last two where none are named; `s`, `norm`, dtypes and errors are those of `fftn`.
+
+    >>> st.fft.fft2(st.ones(2, 2)).tolist()
+    [[(4+0j), 0j], [0j, 0j]]
+    """
+    return transformed_over(x, s, axes, norm, "fft2")
+
+
+def ifft2(x: Value, *, s: Any = None, axes: Any = (-2, -1), norm: str = "backward") -> Value:
+    """The inverse of `fft2`: `ifftn` over two `axes`; `s`, `norm`, dtypes and errors are those of `ifftn`.
+
+    >>> st.fft.ifft2(st.fft.fft2(st.eye(2))).real.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return transformed_over(x, s, axes, norm, "ifft2")
+
+
 def rfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Value:
     """The first n // 2 + 1 elements of `fft` of real numbers, of which the others are conjugates.
 

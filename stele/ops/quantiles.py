@@ -13,7 +13,7 @@ from stele.ops.along import take_along
 from stele.ops.arguments import choice, refuse
 from stele.ops.contraction import matmul
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Minimum, Select
-from stele.ops.elementwise.base import Operand
+from stele.ops.elementwise.base import Numbers, Operand
 from stele.ops.elementwise.binary import remainder
 from stele.ops.elementwise.unary import Ceil, Floor, Round, isnan, logical_not, sqrt
 from stele.ops.gather import Gather
@@ -62,7 +62,7 @@ def place_of(q: Value, n: Value, method: str) -> Value:
         case _: return Select()(Equal()(Floor()(past), past), past - 0.5, Ceil()(past) - 1)
 
 
-def quantile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
+def quantile(x: Value, q: Numbers, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
     """The quantiles `q` (0 to 1: a number, or an array of them) over one axis, several, or all of them.
 
     q.shape, then the shape of x without the axes, which `keepdims` leaves with length 1. `method` says what stands
@@ -77,7 +77,7 @@ def quantile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = False,
     return ordered(x, q, axis, keepdims, method, skips=False)
 
 
-def nanquantile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
+def nanquantile(x: Value, q: Numbers, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
     """The quantiles `q` of those elements that are not NaN, as of `quantile`; NaN where all of them are.
 
     Shape, `method` and errors as of `quantile`. Raises ShapeError for q outside of 0 to 1, for an axis that x does not
@@ -89,7 +89,7 @@ def nanquantile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = Fal
     return ordered(x, q, axis, keepdims, method, skips=True)
 
 
-def percentile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
+def percentile(x: Value, q: Numbers, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
     """The percentiles `q` (0 to 100) over one axis, several, or all of them: `quantile(x, q / 100)`.
 
     Shape, `method` and errors as of `quantile`. Raises ShapeError for q outside of 0 to 100, for an axis that x does
@@ -101,7 +101,7 @@ def percentile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = Fals
     return quantile(x, hundredth(q), axis=axis, keepdims=keepdims, method=method)
 
 
-def nanpercentile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
+def nanpercentile(x: Value, q: Numbers, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
     """The percentiles `q` (0 to 100) of those elements that are not NaN: `nanquantile(x, q / 100)`.
 
     Shape, `method` and errors as of `quantile`. Raises ShapeError for q outside of 0 to 100, for an axis that x does
@@ -113,7 +113,7 @@ def nanpercentile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = F
     return nanquantile(x, hundredth(q), axis=axis, keepdims=keepdims, method=method)
 
 
-def hundredth(q: Operand) -> Operand:
+def hundredth(q: Numbers) -> Numbers:
     """A hundredth of a number, or of an array; lists become arrays."""
     if isinstance(q, Value):
         return q / 100
@@ -169,7 +169,7 @@ def middle(x: Value, axis: Axes, keepdims: bool, method: str, with_places: bool,
     return (y, reshape(i, shape)) if with_places else y
 
 
-def ordered(x: Value, q: Operand, axis: Axes, keepdims: bool, method: str, skips: bool) -> Value:
+def ordered(x: Value, q: Numbers, axis: Axes, keepdims: bool, method: str, skips: bool) -> Value:
     """Quantiles of all numbers, or of those that are not NaN."""
     choice(method, "method", METHODS)
     rows, outer = lined(x if x.dtype.is_float else cast(x, float32), axis)
@@ -189,7 +189,7 @@ def lined(x: Value, axis: Axes) -> tuple[Value, Shape]:
     return reshape(transpose(x, (*rest, *axes)), (*outer, product(tuple(x.shape[a] for a in axes)))), outer
 
 
-def fractions(q: Operand) -> Array:
+def fractions(q: Numbers) -> Array:
     """Numbers from 0 to 1 as an array."""
     try:
         array = np.asarray(q, np.float64)

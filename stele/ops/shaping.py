@@ -236,12 +236,12 @@ def broadcast_arrays(*xs: Value) -> tuple[Value, ...]:
     return tuple(broadcast(x, shape) for x in xs)
 
 
-def meshgrid(*arrays: Value | Sequence[Value], indexing: str = "xy") -> tuple[Value, ...]:
+def meshgrid(*arrays: Value | Sequence[Value], indexing: str = "xy", sparse: bool = False) -> tuple[Value, ...]:
     """The coordinates of the points of a grid, as a tuple of one array for each of the `arrays` of one axis, or none.
 
     The arrays may also be one list. With `indexing` "ij" array k lies along axis k of all results; with "xy" the first
-    two are exchanged, as of a picture whose first axis counts rows. Each in its own dtype. Raises ShapeError for arrays
-    of more axes, OptionError for another indexing.
+    two are exchanged, as of a picture whose first axis counts rows. `sparse` results are 1 long on other axes than
+    their own. Each in its own dtype. Raises ShapeError for arrays of more axes, OptionError for another indexing.
 
     >>> x, y = st.meshgrid(st.tensor([1, 2, 3]), st.tensor([10, 20]))
     >>> x.tolist(), y.tolist()
@@ -256,7 +256,7 @@ def meshgrid(*arrays: Value | Sequence[Value], indexing: str = "xy") -> tuple[Va
         axes[:2] = axes[:2][::-1]
     lines = [reshape(x, (-1, *(1,) * (len(axes) - 1 - k))) for x, k in zip(given, axes)]
     shape = broadcast_shapes(*(line.shape for line in lines)) if lines else ()
-    return tuple(broadcast(line, shape) for line in lines)
+    return tuple(line if sparse else broadcast(line, shape) for line in lines)
 
 
 # How an axis goes on beyond its end, by the names of NumPy and PyTorch: `turned` back and forth, without its `edge`.

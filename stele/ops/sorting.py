@@ -163,20 +163,25 @@ def ranks(x: Array) -> Array:
     return np.where(np.isnan(x), bits.type(np.iinfo(bits).max), key)
 
 
-def sort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = True, return_indices: bool = False
-         ) -> OneOrPair:
+KINDS = "quicksort", "mergesort", "heapsort", "stable"       # NumPy's words
+
+
+def sort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = True, return_indices: bool = False,
+         kind: str = "stable") -> OneOrPair:
     """The elements along an axis in ascending order, or `descending`; shape and dtype of x.
 
     NaN is larger than any number: last of ascending, first of descending elements. 0.0 and -0.0 are equal, and equal
-    elements stay in the order they have, `stable` or not. With `return_indices` also their positions, as `argsort`
-    gives them: a pair, PyTorch's result. The gradient goes where the elements came from. Raises ShapeError for an axis
-    that x does not have, and DTypeError for complex numbers.
+    elements stay in the order they have, `stable` or not and whatever `kind` NumPy is told. With `return_indices` also
+    their positions, as `argsort` gives them: a pair, PyTorch's result. The gradient goes where the elements came from.
+    Raises ShapeError for an axis that x does not have, DTypeError for complex numbers, OptionError for another kind
+    than NumPy has.
 
     >>> st.sort(st.tensor([3.0, float("nan"), 1.0])).tolist()
     [1.0, 3.0, nan]
     >>> st.sort(st.tensor([[3, 1], [2, 4]]), axis=0, descending=True).tolist()
     [[3, 4], [2, 1]]
     """
+    choice(kind, "kind of sort", KINDS)
     if not return_indices:
         return in_rows(Sort(descending), x, axis)
     i = in_rows(ArgSort(descending), x, axis)
@@ -188,15 +193,17 @@ def along_axis(x: Value, i: Value, axis: int) -> Value:
     return reshape(take_along(rowed(x), rowed(i), axis), i.shape)
 
 
-def argsort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Value:
+def argsort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = True, kind: str = "stable"
+            ) -> Value:
     """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`.
 
-    Order, ties, `descending`, `stable` and errors as of `sort`. Raises ShapeError for an axis that x does not have,
-    DTypeError for complex numbers.
+    Order, ties, `descending`, `stable`, `kind` and errors as of `sort`. Raises ShapeError for an axis that x does not
+    have, DTypeError for complex numbers.
 
     >>> st.argsort(st.tensor([30, 10, 20, 10])).tolist()
     [1, 3, 2, 0]
     """
+    choice(kind, "kind of argsort", KINDS)
     return in_rows(ArgSort(descending), x, axis)
 
 

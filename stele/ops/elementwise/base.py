@@ -16,6 +16,7 @@ from stele.ops.linear import along, broadcast, cast
 
 Rounding = Callable[[float], int]
 Operand = Any       # a value, or a number that takes the dtype of the values it meets
+Numbers = Any       # a value, a number or a list of them
 
 
 def meet(args: Sequence[Any]) -> tuple[Value, ...]:
