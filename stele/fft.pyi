@@ -27,13 +27,19 @@ def ifft(x: TensorLike, n: int | None=None, axis: int=-1, norm: str='backward') 
     [(1+0j), 0j, (-1+0j), 0j]
     """
 def fft2(x: TensorLike, s: Any=None, axes: Any=(-2, -1), norm: str='backward') -> Tensor:
-    """`fftn` over two `axes`, the last two where none are named; `s`, `norm`, dtypes and errors are those of `fftn`.
+    """`fftn` over two `axes`, the last two where none are named; `s`, `norm` and dtypes are those of `fftn`.
+
+    Raises ShapeError for axes that x does not have and for other than one length for each axis, OptionError for another
+    norm.
 
     >>> st.fft.fft2(st.ones(2, 2)).tolist()
     [[(4+0j), 0j], [0j, 0j]]
     """
 def ifft2(x: TensorLike, s: Any=None, axes: Any=(-2, -1), norm: str='backward') -> Tensor:
-    """The inverse of `fft2`: `ifftn` over two `axes`; `s`, `norm`, dtypes and errors are those of `ifftn`.
+    """The inverse of `fft2`: `ifftn` over two `axes`, the last two where none are named. `s`, `norm`, dtypes as there.
+
+    Raises ShapeError for axes that x does not have and for other than one length for each axis, OptionError for another
+    norm.
 
     >>> st.fft.ifft2(st.fft.fft2(st.eye(2))).real.tolist()
     [[1.0, 0.0], [0.0, 1.0]]
