@@ -199,7 +199,7 @@ TEACHING: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "foreign operand": (lambda: x24 + Foreign(), ["add", "Foreign", "st.from_dlpack(x)"]),
     "foreign argument": (lambda: st.matmul(x24, Foreign()), ["matmul", "Foreign", "st.from_dlpack(x)"]),
     "foreign input": (lambda: linear(Foreign()), ["Linear", "Foreign", "st.from_dlpack(x)"]),
-    "list operand": (lambda: x24 * [1, 2], ["multiply", "a list", "st.tensor(x)"]),
+    "list operand": (lambda: x24 * [x24, 2], ["multiply", "a list of others", "st.stack(x)"]),
     "list to a layer": (lambda: linear([[1.0, 2, 3, 4]]), ["Linear", "list: [[1.0", "st.tensor(x)"]),
     "None to a layer": (lambda: nn.Flatten()(None), ["Flatten", "None", "return nothing"]),
     "to a device": (lambda: x24.to("cuda"), ["'cuda'", "CPU", "Leave .to(...) out"]),

@@ -101,7 +101,9 @@ def refuse_form(error: TypeError, f: Callable[..., Any], args: Sequence[Any], kw
 
 
 def owner(f: Callable[..., Any], args: Sequence[Any]) -> str:
-    """What a function is called in a message: a constructor by its class."""
+    """What a function is called in a message: a constructor by its class, a dtype by its name."""
+    if f.__name__ == "__call__" and args:
+        return str(args[0])
     return type(args[0]).__name__ if f.__name__ == "__init__" and args else f.__name__
 
 

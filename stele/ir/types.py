@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from stele.errors import BadAxis, DTypeError, ShapeError, kind, nearest
+from stele.ir.door import public
 from stele.ir.origin import NOWHERE, Where, here, lines
 from stele.ir.sizes import Dim, at, names
 
@@ -44,7 +45,8 @@ class DType:
     def __hash__(self) -> int:
         return hash(self.name)
 
-    def __call__(self, x: complex = 0) -> np.generic:
+    @public
+    def __call__(self, x: Any = 0) -> np.generic[Any]:
         """A number of this dtype, as NumPy has them. Raises DTypeError for what is no number, or does not fit.
 
         >>> float16(0.1), int8(2.9)
@@ -53,7 +55,7 @@ class DType:
         if not isinstance(x, bool | int | float | complex | np.generic):
             raise DTypeError(f"{self.name}(x) is of a number, got {kind(x)}",
                              hint=f"Write x.astype({self.name!r}), or st.tensor(x, dtype={self.name!r}).")
-        number = x.item() if isinstance(x, np.generic) else x
+        number: Any = x.item() if isinstance(x, np.generic) else x  # type: ignore[reportUnknownMemberType]
         number = int(number) if self.kind in "ui" and isinstance(number, float) and math.isfinite(number) else number
         refuse_unfit(self, (number,))
         return self.numpy.type(number)

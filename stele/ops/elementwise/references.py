@@ -105,7 +105,7 @@ def zeta(x: Array, q: Array) -> Array:
     near, other, beyond = (euler_maclaurin(s, v) for v in (abs(r), 1 - abs(r), 1 - first))
     is_even = np.trunc(s / 2) == s / 2
     sign = np.where(is_even, 1, -1)
-    below = np.where(r < 0, near * sign + other, near + other * sign) - beyond * sign
+    below: Any = np.where(r < 0, near * sign + other, near + other * sign) - beyond * sign
     below = np.where(is_even & (abs(r) ** -s == np.inf), np.inf, below)
     below = np.where(np.trunc(s) == s, below, np.nan)
     y = np.where(q < 0, below, y)
