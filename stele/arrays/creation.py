@@ -49,7 +49,8 @@ def filled_with(number: int, shape: Any, sizes: tuple[Any, ...], dtype: DTypeLik
     dtype may stand behind them.
     """
     if sizes and dtype is None and isinstance(sizes[-1], str | type | DType | np.dtype):
-        sizes, dtype = sizes[:-1], sizes[-1]
+        dtype = sizes[-1]  # type: ignore[reportUnknownVariableType]
+        sizes = sizes[:-1]
     return full((shape, *sizes) if sizes else shape, number, named(dtype), *place)
 
 

@@ -52,11 +52,13 @@ class DType:
         >>> float16(0.1), int8(2.9)
         (np.float16(0.1), np.int8(2))
         """
-        if not isinstance(x, bool | int | float | complex | np.generic):
+        if not isinstance(x, bool | int | float | complex | np.number | np.bool_):
             raise DTypeError(f"{self.name}(x) is of a number, got {kind(x)}",
                              hint=f"Write x.astype({self.name!r}), or st.tensor(x, dtype={self.name!r}).")
-        number: Any = x.item() if isinstance(x, np.generic) else x  # type: ignore[reportUnknownMemberType]
-        number = int(number) if self.kind in "ui" and isinstance(number, float) and math.isfinite(number) else number
+        plain = complex if isinstance(x, np.complexfloating) else float if isinstance(x, np.floating) else None
+        number: complex = plain(x) if plain else int(x) if isinstance(x, np.integer | np.bool_) else x
+        if self.kind in "ui" and isinstance(number, float) and math.isfinite(number):
+            number = int(number)
         refuse_unfit(self, (number,))
         return self.numpy.type(number)
 

@@ -105,10 +105,9 @@ def zeta(x: Array, q: Array) -> Array:
     near, other, beyond = (euler_maclaurin(s, v) for v in (abs(r), 1 - abs(r), 1 - first))
     is_even = np.trunc(s / 2) == s / 2
     sign = np.where(is_even, 1, -1)
-    below: Any = np.where(r < 0, near * sign + other, near + other * sign) - beyond * sign
+    below: Array = np.asarray(np.where(r < 0, near * sign + other, near + other * sign) - beyond * sign)
     below = np.where(is_even & (abs(r) ** -s == np.inf), np.inf, below)
-    below = np.where(np.trunc(s) == s, below, np.nan)
-    y = np.where(q < 0, below, y)
+    y = np.where(q < 0, np.where(np.trunc(s) == s, below, np.nan), y)
     y = np.where((x < 1) | (x != x) | (q != q), np.nan, y)
     return np.where((x == 1) | ((q <= 0) & (np.floor(q) == q) & (x > 1)), np.inf, y).astype(x.dtype)
 
