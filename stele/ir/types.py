@@ -19,6 +19,7 @@ from stele.ir.origin import NOWHERE, Where, here, lines
 from stele.ir.sizes import Dim, at, names
 
 Shape = tuple[Dim, ...]
+NUMBERS: tuple[type, ...] = (bool, int, float, complex, np.generic)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,11 +53,10 @@ class DType:
         >>> float16(0.1), int8(2.9)
         (np.float16(0.1), np.int8(2))
         """
-        if not isinstance(x, bool | int | float | complex | np.number | np.bool_):
+        if not isinstance(x, NUMBERS) or isinstance(x, np.character):
             raise DTypeError(f"{self.name}(x) is of a number, got {kind(x)}",
                              hint=f"Write x.astype({self.name!r}), or st.tensor(x, dtype={self.name!r}).")
-        plain = complex if isinstance(x, np.complexfloating) else float if isinstance(x, np.floating) else None
-        number: complex = plain(x) if plain else int(x) if isinstance(x, np.integer | np.bool_) else x
+        number: Any = np.asarray(x).item()
         if self.kind in "ui" and isinstance(number, float) and math.isfinite(number):
             number = int(number)
         refuse_unfit(self, (number,))

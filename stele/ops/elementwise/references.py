@@ -104,8 +104,9 @@ def zeta(x: Array, q: Array) -> Array:
     r = first - np.rint(first)
     near, other, beyond = (euler_maclaurin(s, v) for v in (abs(r), 1 - abs(r), 1 - first))
     is_even = np.trunc(s / 2) == s / 2
-    sign = np.where(is_even, 1, -1)
-    below: Array = np.asarray(np.where(r < 0, near * sign + other, near + other * sign) - beyond * sign)
+    sign: Any = np.where(is_even, 1, -1)
+    terms: Any = np.where(r < 0, near * sign + other, near + other * sign)
+    below: Any = terms - beyond * sign
     below = np.where(is_even & (abs(r) ** -s == np.inf), np.inf, below)
     y = np.where(q < 0, np.where(np.trunc(s) == s, below, np.nan), y)
     y = np.where((x < 1) | (x != x) | (q != q), np.nan, y)
