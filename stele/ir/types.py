@@ -54,7 +54,7 @@ class DType:
         (np.float16(0.1), np.int8(2))
         """
         if not isinstance(x, NUMBERS) or isinstance(x, np.character):
-            raise DTypeError(f"{self.name}(x) is of a number, got {kind(x)}",
+            raise DTypeError(f"{self.name}(x) is of a number, got {kind(x)}",    # type: ignore[reportUnknownArgumentType]
                              hint=f"Write x.astype({self.name!r}), or st.tensor(x, dtype={self.name!r}).")
         number: Any = np.asarray(x).item()
         if self.kind in "ui" and isinstance(number, float) and math.isfinite(number):

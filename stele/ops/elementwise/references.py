@@ -102,11 +102,12 @@ def zeta(x: Array, q: Array) -> Array:
     y = np.asarray(euler_maclaurin(s, first))
     y = np.where(np.isnan(y), first ** -s, y)
     r = first - np.rint(first)
-    near, other, beyond = (euler_maclaurin(s, v) for v in (abs(r), 1 - abs(r), 1 - first))
+    near: Any = euler_maclaurin(s, abs(r))
+    other: Any = euler_maclaurin(s, 1 - abs(r))
+    beyond: Any = euler_maclaurin(s, 1 - first)
     is_even = np.trunc(s / 2) == s / 2
-    sign: Any = np.where(is_even, 1, -1)
-    terms: Any = np.where(r < 0, near * sign + other, near + other * sign)
-    below: Any = terms - beyond * sign
+    sign: Array = np.where(is_even, 1.0, -1.0)
+    below: Array = near * np.where(r < 0, sign, 1.0) + other * np.where(r < 0, 1.0, sign) - beyond * sign
     below = np.where(is_even & (abs(r) ** -s == np.inf), np.inf, below)
     y = np.where(q < 0, np.where(np.trunc(s) == s, below, np.nan), y)
     y = np.where((x < 1) | (x != x) | (q != q), np.nan, y)
