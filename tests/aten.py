@@ -154,5 +154,21 @@ CASES: dict[str, list[Case]] = {
 
     **each("sym_size.int", (X, 1)), **each("sym_numel", (X,)), **each("sym_stride.int", (SIGNAL, 1)),
     **each("sym_storage_offset", (X,)),
+    **each("_trilinear", (f(4, 3), f(5, 3), f(4, 5), [1], [0], [2], [2], 1)),
+    **each("linalg_matrix_exp", (f(2, 3, 3),)),
+    **each("kthvalue", (f(3, 5), 2, 1, False), (f(3, 5), 1, 0, True)), **each("median nanmedian", (f(3, 4),)),
+    **each("median.dim nanmedian.dim", (f(3, 4), 1, False), (f(3, 5), 0, True)),
+    **each("cummax cummin", (f(3, 5), 1)), **each("cumprod", (X, 1, None)), **each("logcumsumexp", (X, 1)),
+    **each("searchsorted.Tensor", (np.sort(f(2, 5)), f(2, 3), False, True, None, None),
+           (np.sort(f(5)), X, True, False, None, None)),
+    **each("bucketize.Tensor", (X, np.sort(f(4)), False, False), (X, np.sort(f(4)), True, True)),
+    **each("i0 special_i0e special_i1 special_i1e special_erfcx", (X,)), **each("polygamma", (1, u(2, 3))),
+    **each("special_zeta", (u(2, 3) + 2, u(3))), **each("unfold", (f(3, 7), 1, 3, 2)),
+    **each("linalg_inv_ex", (np.eye(3, dtype="f4") * 2 + np.ones((2, 3, 3), "f4"), False)),
+    **each("linalg_cholesky_ex", (np.eye(3, dtype="f4") * 2 + np.ones((2, 3, 3), "f4"), True, False)),
+    **each("linalg_solve_triangular", (np.eye(3, dtype="f4") + 2 * np.tri(3, dtype="f4").T, f(3, 2), True, True, False)),
+    **each("_upsample_bilinear2d_aa _upsample_bicubic2d_aa", (IMAGE, [3, 4], False, None, None)),
+    **each("fractional_max_pool2d", (IMAGE, [2, 2], [3, 2], u(2, 3, 2))),
+    **each("rrelu_with_noise_functional", (X, f(2, 3), 0.1, 0.3, False)),
 }
 """By the op's name here. What a kernel leaves out for its own gradients is not compared."""

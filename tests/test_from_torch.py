@@ -50,6 +50,11 @@ def ours(x: Any) -> Any:
     return [ours(part) for part in x] if isinstance(x, list) else x
 
 
+def leaves(y: Any) -> list[Any]:
+    """The tensors of containers, in order."""
+    return [x for part in y for x in leaves(part)] if isinstance(y, tuple | list) else [y]
+
+
 def many(y: Any) -> list[Any]:
     return list(y) if isinstance(y, tuple | list) else [y]
 
@@ -202,6 +207,53 @@ def test_weights_are_shared_and_trained() -> None:
     close(own.weights["norm.running_mean"], module.norm.running_mean)
     close(own.weights["norm.running_var"], module.norm.running_var)
     assert int(own.weights["norm.num_batches_tracked"]) == 3
+
+
+@needs_torch
+def test_loops_and_effects_of_pytorch() -> None:
+    t = torch()
+    maps, scans, whiles = (import_module(f"torch._higher_order_ops.{name}") for name in ("map", "scan", "while_loop"))
+
+    def steps(x: Any) -> Any:
+        return whiles.while_loop(lambda k, y: k < 5, lambda k, y: (k + 1, y * 1.5), (t.tensor(0), x))
+
+    def sums(x: Any) -> Any:
+        return scans.scan(lambda total, row: (total + row, (total * row).clone()), t.zeros(3), x)
+
+    def rows(x: Any) -> Any:
+        return maps.map(lambda row: row.sin().sum(), x)
+
+    def factors(x: Any) -> Any:
+        a = x @ x.mT + 3 * t.eye(4)
+        return t.linalg.inv(a), t.linalg.solve(a, x), t.linalg.slogdet(a), t.linalg.svdvals(x), t.linalg.eigvalsh(a)
+
+    def parts(x: Any) -> Any:
+        z = t.polar(x.abs(), x)
+        return t.view_as_real(z * t.view_as_complex(t.stack([x, x + 1], -1)))
+
+    for f in (steps, sums, rows, factors, parts):
+        module = type("Of", (t.nn.Module,), {"forward": lambda self, x, f=f: f(x)})()
+        x = t.randn(4, 3, generator=t.Generator().manual_seed(0))
+        found, wanted = (leaves(y) for y in (stt.from_torch(module, (x,))(st.tensor(x.numpy())), module(x)))
+        for y, z in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(y.numpy(), z.numpy(), 2e-5, 2e-5)
+
+
+@needs_torch
+def test_what_pytorch_cannot_write_in_functions_is_an_argument_error() -> None:
+    with pytest.raises(ArgumentError, match="cannot trace the module in ops that are functions"):
+        stt.from_torch(torch().nn.CrossMapLRN2d(3), (torch().ones(1, 5, 4, 4),))
+
+
+@needs_torch
+def test_ops_that_pytorch_writes_in_others_need_no_rule() -> None:
+    t = torch()
+    model = t.nn.utils.parametrizations.weight_norm(t.nn.Linear(4, 3))
+    x = t.ones(2, 4)
+    assert "linalg_vector_norm" not in RULES
+    found = stt.from_torch(model, (x,))(st.tensor(x.numpy()))
+    np.testing.assert_allclose(found.numpy(), model(x).detach().numpy(), 1e-5, 1e-5)
+
 
 
 @needs_torch

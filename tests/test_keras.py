@@ -21,6 +21,7 @@ import stele as st
 from stele import optim
 from stele.errors import ArgumentError, DataError, ShapeError
 from stele.interop import keras
+from stele.interop.keras.reader import kind_of
 from stele.interop.keras.run import order
 
 Array = np.ndarray[Any, Any]
@@ -120,6 +121,15 @@ def test_keras_loads_the_hdf5_files_that_are_saved(kind: str, loaded: Any, tmp_p
     keras.save(model, tmp_path / "tuned.h5", tmp_path / f"{kind}.h5")
     theirs = ask_keras().models.load_model(tmp_path / "tuned.h5", compile=False)
     agree(many(model(*given(model))), asked(theirs))
+
+
+def test_hdf5_files_do_not_say_which_classes_are_operations() -> None:
+    for cls, config, kind in [("Multiply", {"name": "multiply"}, "ops.Multiply"),
+                              ("Multiply", {"name": "multiply", "trainable": True}, "Multiply"),
+                              ("NotEqual", {"name": "not_equal"}, "ops.NotEqual"), ("InputLayer", {}, "InputLayer"),
+                              ("GroupedQueryAttention", {"trainable": True}, "GroupQueryAttention")]:
+        assert kind_of({"class_name": cls, "config": config}) == kind
+    assert kind_of({"class_name": "Multiply", "config": {}, "module": "keras.layers"}) == "Multiply"
 
 
 @needs_h5py

@@ -75,6 +75,7 @@ _CNN = 64 * 2 * (9 * 32 ** 2 * (3 * 50 * 2 + 50 * 50 * 3) + 9 * 16 ** 2 * (50 * 
 _GRU = 64 * 150 * 2 * (125 + 100) * 300 * 3
 _MLP = 32 * 2 * (784 * 128 * 2 + 128 * 10 * 3)
 _EAGER_MLP = 64 * 2 * (784 * 256 * 2 + 256 * 10 * 3)
+_XRAYS = 8 * 16.763e9
 _BLOCK = 4 * 256 * 2 * (12 * 768 ** 2 + 2 * 256 * 768) * 3
 
 WORKLOADS = {
@@ -85,6 +86,8 @@ WORKLOADS = {
     "resnet50": Workload("features of photographs, 224 x 224",
                          tuple(Row(f"resnet50-b{n}", "resnet50", {"batch": n}, 8.174e9 * n) for n in (1, 32)),
                          "ResNet50"),
+    "densenet121": Workload("DenseNet-121 and all its gradients, 8 chest X-rays of 224 x 224",
+                            (Row("densenet121", "densenet121", {"batch": 8}, _XRAYS),), "DenseNet121"),
     "transformer": Workload("a GPT-2 block and all its gradients, 4 texts of 256 words",
                             (Row("transformer", "transformer", {"batch": 4}, _BLOCK),), "Block"),
     "mlp": Workload("a small network learns, 784-128-10, batch 32",

@@ -280,12 +280,17 @@ def said(x: Any) -> bool:
 
 
 def kind_of(said: Any) -> str | None:
-    """The class of one of Keras's own layers, "ops.Class" for its operations, None for what is not Keras's."""
+    """The class of one of Keras's own layers, "ops.Class" for its operations, None for what is not Keras's.
+
+    HDF5 files do not say of a class whether it is a layer, but layers say whether they are trained.
+    """
     module, cls = said.get("module", "keras"), said.get("class_name")
     if said.get("registered_name") not in (None, cls) or not isinstance(module, str) or not isinstance(cls, str) or \
             not re.fullmatch(r"keras(\.\w+)*", module):
         return None
-    return f"ops.{cls}" if ".ops" in module else cls
+    cls = next((name for name, within in WITHIN.items() if within == cls), cls)
+    bare = "module" not in said and isinstance(config := said.get("config"), dict) and "trainable" not in config
+    return f"ops.{cls}" if ".ops" in module or (bare and f"ops.{cls}" in KINDS) else cls
 
 
 def snake(name: str) -> str:

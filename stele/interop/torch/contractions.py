@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import ascii_letters
 from typing import Any
 
 import stele as st
@@ -64,6 +65,16 @@ def distances(x: Any, z: Any, p: float, *_: Any) -> Any:
     return st.norm(x[..., :, None, :] - z[..., None, :, :], p=p, axis=-1)
 
 
+def trilinear(x: Any, y: Any, z: Any, x_lacks: Any, y_lacks: Any, z_lacks: Any, summed: Any, _: int = 1) -> Any:
+    """The product of three arrays, each without some of the axes that it repeats over, summed over axes."""
+    axes = ascii_letters[:x.ndim + len(x_lacks)]
+
+    def but(lacks: Any) -> str:
+        return "".join(a for k, a in enumerate(axes) if k not in lacks)
+
+    return st.einsum(f"{but(x_lacks)},{but(y_lacks)},{but(z_lacks)}->{but(summed)}", x, y, z)
+
+
 def linear(x: Any, w: Any, bias: Any = None) -> Any:
     """x @ w.T, plus a bias."""
     return F.linear(x, w, bias) if w.ndim > 1 else x @ w if bias is None else x @ w + bias
@@ -98,6 +109,7 @@ RULES: Rules = {
     "conv1d conv2d conv3d conv1d.padding conv2d.padding conv3d.padding": layer,
     "conv_transpose1d conv_transpose2d.input conv_transpose3d.input": transposed_layer,
     "scaled_dot_product_attention": attention, "_cdist_forward": distances,
+    "_trilinear": trilinear,
     "_pdist_forward": lambda x, p: F.pdist(x, p),
     "_fft_r2c": real_to_complex, "_fft_c2r": complex_to_real, "_fft_c2c": complex_to_complex,
 }

@@ -117,6 +117,13 @@ def cast(x: Any, dtype: Any = None, *_: Any) -> Any:
     return x if dtype is None else x.astype(dtype)
 
 
+def leaky_at_random(x: Any, noise: Any, low: float, high: float, training: bool) -> Any:
+    """x, negative numbers times a slope: drawn for each in training, else the mean; and the slopes."""
+    slope = low + (high - low) * st.rand(x.shape) if training else (low + high) / 2
+    slopes = st.where(x < 0, slope, 1.0).astype(x.dtype)
+    return x * slopes, slopes if training else noise
+
+
 UNARY: dict[str, Callable[[Any], Any]] = {
     "abs": st.abs, "acos": st.acos, "acosh": st.acosh, "asin": st.asin, "asinh": st.asinh, "atan": st.atan,
     "atanh": st.atanh, "cos": st.cos, "cosh": st.cosh, "erf": st.erf, "erfc": st.erfc, "exp": st.exp, "exp2": st.exp2,
@@ -125,6 +132,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "sinh": st.sinh, "sqrt": st.sqrt, "tan": st.tan, "tanh": st.tanh, "bitwise_not": st.bitwise_invert,
     "reciprocal": lambda x: 1 / x, "logical_not": lambda x: st.logical_not(truth(x)), "silu": st.silu,
     "mish": F.mish, "hardswish": F.hardswish, "hardsigmoid": F.hardsigmoid, "lgamma": st.lgamma,
+    "i0": st.i0, "special_i0e": st.i0e, "special_i1": st.i1, "special_i1e": st.i1e, "special_erfcx": st.erfcx,
     "digamma": st.digamma, "erfinv": st.erfinv, "conj": st.conj, "square": st.square,
 }
 
@@ -139,6 +147,11 @@ RULES: Rules = {
     "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor": st.remainder, "fmod.Tensor fmod.Scalar": st.fmod,
     "floor_divide floor_divide.Scalar": st.floor_divide,
     "pow.Tensor_Tensor pow.Tensor_Scalar pow.Scalar": power,
+    "rrelu_with_noise_functional": leaky_at_random,
+    "polygamma": st.polygamma, "special_zeta": st.zeta,
+    "polar": lambda r, angle: st.complex(r * st.cos(angle), r * st.sin(angle)), "complex": st.complex,
+    "view_as_complex": lambda x: st.complex(x[..., 0], x[..., 1]),
+    "view_as_real": lambda x: st.stack([st.real(x), st.imag(x)], axis=-1),
     "atan2": st.atan2, "atan2.out": lambda x, z, out: st.atan2(x, z), "maximum": st.maximum, "minimum": st.minimum,
     "eq.Tensor eq.Scalar": lambda x, z: x == z, "ne.Tensor ne.Scalar": lambda x, z: x != z,
     "lt.Tensor lt.Scalar": lambda x, z: x < z, "le.Tensor le.Scalar": lambda x, z: x <= z,

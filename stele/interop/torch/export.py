@@ -44,9 +44,14 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: 
         return export.export(module, tuple(args), dict(kwargs), dynamic_shapes=merged(module, names, len(args), *shapes)
                              if dims else None, strict=False)
     except Exception as error:
-        said = str(error).strip().splitlines() or [type(error).__name__]
-        raise ArgumentError(f"torch.export cannot trace this {type(module).__name__}: {said[0]}",
-                            hint="torch.export.draft_export(module, args) says more.") from error
+        raise untraced(f"this {type(module).__name__}", error) from error
+
+
+def untraced(what: str, error: Exception) -> ArgumentError:
+    """The error for what the exporter cannot trace, of whatever kind its own is."""
+    said = str(error).strip().splitlines() or [type(error).__name__]
+    return ArgumentError(f"torch.export cannot trace {what}: {said[0]}",
+                         hint="torch.export.draft_export(module, args) says more.")
 
 
 def merged(module: Any, names: Sequence[str], n: int, by_place: Sequence[Any], by_name: Mapping[str, Any]) -> Any:
@@ -97,12 +102,17 @@ def spread(x: Any, path: str, dims: Dims, opened: dict[str, Any]) -> Any:
 
 
 def decomposed(program: Any) -> Any:
-    """A program of functional ops: those that have rules as they are, others in core ops of PyTorch's."""
+    """A program of functional ops: those that have rules as they are, others in core ops of PyTorch's, or in what else
+    it writes them in."""
     table = torch().export.default_decompositions()
     for op in list(table):
         if word(op) in RULES:
             table.pop(op)
-    return program.run_decompositions(table)
+    made = program.run_decompositions(table)
+    graphs = [m.graph for m in made.graph_module.modules() if hasattr(m, "graph")]
+    ops = {n.target for g in graphs for n in g.nodes if isinstance(n.target, torch()._ops.OpOverload)}
+    more = import_module("torch._decomp").get_decompositions([op for op in ops if word(op) not in RULES])
+    return made.run_decompositions({**table, **more}) if more else made
 
 
 def word(op: Any) -> str:
@@ -204,7 +214,10 @@ def contained(x: Any) -> Any:
 
 def program(exported: Any, names: Sequence[str] | None) -> Program:
     """An exported program as plain values; `names` are those of its arguments."""
-    made = decomposed(exported)
+    try:
+        made = decomposed(exported)
+    except Exception as error:
+        raise untraced("the module in ops that are functions", error) from error
     says, placeholders = made.graph_signature, [n for n in made.graph.nodes if n.op == "placeholder"]
     weights: dict[str, str] = {}
     constants: dict[str, Any] = {}
@@ -213,6 +226,7 @@ def program(exported: Any, names: Sequence[str] | None) -> Program:
         match spec.kind.name:
             case "PARAMETER" | "BUFFER": weights[n.name] = spec.target
             case "USER_INPUT": inputs.append(given(n, spec))
+            case "TOKEN": constants[n.name] = None      # what keeps effects in order, of which there are none here
             case _: constants[n.name] = shared(made.constants[spec.target])
     args, kwargs = structure(made.call_spec.in_spec)
     written: list[tuple[int, str]] = []
@@ -222,7 +236,7 @@ def program(exported: Any, names: Sequence[str] | None) -> Program:
             written.append((k, spec.target))
         elif spec.kind.name == "USER_OUTPUT":
             returned.append(k)
-        else:
+        elif spec.kind.name != "TOKEN":
             raise ArgumentError(f"the model writes to what it is given ({spec.target}), which no program does",
                                 hint="Return the new numbers instead.")
     own = tuple(names) if names else tuple(inputs[x].name if isinstance(x, int) else f"argument_{k}"

@@ -130,6 +130,7 @@ RULES: Rules = {
     "constant_pad_nd": constant_pad,
     "reflection_pad1d reflection_pad2d reflection_pad3d": padded("reflect"),
     "replication_pad1d replication_pad2d replication_pad3d": padded("replicate"),
+    "unfold": lambda x, dim, size, step: st.unfold(x, dim, size, step),
     "roll": lambda x, shifts, dims: st.roll(x, tuple(shifts), tuple(dims)) if dims else st.roll(x, shifts[0]),
     "tril": lambda x, k=0: st.tril(x, k), "triu": lambda x, k=0: st.triu(x, k),
 }

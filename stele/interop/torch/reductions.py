@@ -88,6 +88,11 @@ def cumsum(x: Any, dim: int, dtype: Any) -> Any:
     return st.cumulative_sum(x, axis=dim) if x.ndim else x
 
 
+def middle(f: Reduction) -> Reduction:
+    """The lower one of the two in the middle along an axis, and where it stands."""
+    return lambda x, dim, keep=False: f(x, axis=dim, keepdims=keep, method="lower", return_indices=True)
+
+
 RULES: Rules = {
     "sum": whole(st.sum), "sum.dim_IntList": over(st.sum), "mean": whole(st.mean), "mean.dim": over(st.mean),
     "prod": whole(st.prod), "prod.dim_int": over(st.prod),
@@ -99,7 +104,16 @@ RULES: Rules = {
     "argmax": position(True), "argmin": position(False), "max.dim": extreme_at(True), "min.dim": extreme_at(False),
     "var.correction": var, "var.dim": lambda x, dim, unbiased, keep: var(x, dim, int(unbiased), keep),
     "cumsum": cumsum, "sort": sort, "sort.stable": lambda x, stable, dim, descending: sort(x, dim, descending),
-    "topk": topk,
+    "topk": topk, "kthvalue": lambda x, k, dim=-1, keep=False: tuple(st.kthvalue(x, k, dim, keep)),
+    "median": lambda x: st.median(x, method="lower"), "nanmedian": lambda x: st.nanmedian(x, method="lower"),
+    "median.dim": middle(st.median), "nanmedian.dim": middle(st.nanmedian),
+    "cummax": lambda x, dim: st.cummax(x, axis=dim, return_indices=True),
+    "cummin": lambda x, dim: st.cummin(x, axis=dim, return_indices=True),
+    "cumprod": lambda x, dim, dtype=None: st.cumulative_prod(x if dtype is None else x.astype(dtype), axis=dim),
+    "logcumsumexp": lambda x, dim: st.logcumsumexp(x, axis=dim),
+    "searchsorted.Tensor searchsorted.Scalar": lambda x, z, out_int32=False, right=False, side=None, sorter=None:
+        st.searchsorted(x, z, "right" if right or side == "right" else "left", sorter, out_int32=out_int32),
+    "bucketize.Tensor": st.bucketize,
     "_softmax softmax.int": softmax(st.softmax), "_log_softmax log_softmax.int": softmax(st.log_softmax),
     "logsumexp": over(st.logsumexp),
 }

@@ -24,6 +24,11 @@ def resized(mode: str, aligned: bool = False) -> Callable[..., Any]:
     return rule
 
 
+def smoothed(mode: str) -> Callable[..., Any]:
+    """Images at another size, of which none of the old ones is passed over."""
+    return lambda x, size, corners, *_: F.interpolate(x, tuple(size), None, mode, corners, antialias=True)
+
+
 def sampled(x: Any, grid: Any, mode: int, outside: int, corners: bool) -> Any:
     """Images at the places of a grid."""
     return F.grid_sample(x, grid, SAMPLED[mode], OUTSIDE[outside], corners)
@@ -33,6 +38,7 @@ RULES: Rules = {
     "upsample_nearest1d.vec upsample_nearest2d.vec upsample_nearest3d.vec": resized("nearest"),
     "upsample_linear1d.vec": resized("linear", True), "upsample_bilinear2d.vec": resized("bilinear", True),
     "upsample_trilinear3d.vec": resized("trilinear", True), "upsample_bicubic2d.vec": resized("bicubic", True),
+    "_upsample_bilinear2d_aa": smoothed("bilinear"), "_upsample_bicubic2d_aa": smoothed("bicubic"),
     "grid_sampler_2d": sampled,
     "pixel_shuffle": lambda x, by: F.pixel_shuffle(x, by), "pixel_unshuffle": lambda x, by: F.pixel_unshuffle(x, by),
 }

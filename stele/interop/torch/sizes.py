@@ -24,6 +24,21 @@ def nothing(*_: Any) -> None:
     """What was asserted held when the model was exported: programs check sizes themselves."""
 
 
+def alone(x: Any) -> Any:
+    """The one result of a graph."""
+    return x[0] if isinstance(x, tuple | list) else x
+
+
+def scanned(f: Any, carried: Any, xs: Any, more: Any = ()) -> Any:
+    """What is carried through a loop over the first axes of arrays, and what its steps give, stacked."""
+    def step(state: Any, x: Any) -> Any:
+        made = f(*state, *x, *more)
+        return tuple(made[:len(carried)]), tuple(made[len(carried):])
+
+    last, outputs = st.scan(step, tuple(carried), tuple(xs))
+    return *last, *outputs
+
+
 RULES: Rules = {
     **{f"operator.{name}": getattr(operator, name) for name in ARITHMETIC},
     "math.ceil": math.ceil, "math.floor": math.floor, "math.trunc": math.trunc,
@@ -36,5 +51,7 @@ RULES: Rules = {
     "higher_order.cond": lambda test, yes, no, operands=(): st.cond(
         test, lambda *x: tuple(yes(*x)), lambda *x: tuple(no(*x)), *operands),
     "higher_order.while_loop": lambda test, body, carried, more=(): st.while_loop(
-        lambda x: test(*x, *more)[0], lambda x: tuple(body(*x, *more)), tuple(carried)),
+        lambda x: alone(test(*x, *more)), lambda x: tuple(body(*x, *more)), tuple(carried)),
+    "higher_order.scan": scanned, "higher_order.map_impl": lambda f, xs, more=(): scanned(f, (), xs, more),
+    "higher_order.with_effects": lambda token, op, *x: (token,),
 }

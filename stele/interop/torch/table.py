@@ -8,6 +8,7 @@ from stele.interop.torch import (
     contractions,
     elementwise,
     indexing,
+    linalg,
     movement,
     normalization,
     recurrent,
@@ -18,7 +19,7 @@ from stele.interop.torch import (
 )
 
 FAMILIES = (elementwise, reductions, movement, indexing, contractions, windows, resizing, normalization, recurrent,
-            sizes)
+            linalg, sizes)
 
 RULES: dict[str, Callable[..., Any]] = {
     name: rule for family in FAMILIES for names, rule in family.RULES.items() for name in names.split()}

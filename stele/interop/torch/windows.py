@@ -37,6 +37,12 @@ def largest(n: int, places: bool = True) -> Callable[..., Any]:
     return rule
 
 
+def fractional(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The largest elements of windows that lie where samples say, and their places in the plane."""
+    return lambda x, kernel, size, samples: f(x, tuple(kernel), tuple(size), return_indices=True,
+                                              _random_samples=samples)
+
+
 def pulled(f: Callable[..., Any]) -> Callable[..., Any]:
     """The gradient of a pooling for that of its result."""
     def rule(g: Any, x: Any, *options: Any) -> Any:
@@ -71,6 +77,8 @@ RULES: Rules = {
     "adaptive_avg_pool1d": lambda x, size: F.adaptive_avg_pool1d(x, size[0]),
     "adaptive_max_pool2d": lambda x, size: F.adaptive_max_pool2d(x, tuple(size), return_indices=True),
     "_adaptive_avg_pool2d_backward": lambda g, x: pulled(F.adaptive_avg_pool2d)(g, x, tuple(g.shape[-2:])),
+    "fractional_max_pool2d": fractional(F.fractional_max_pool2d),
+    "fractional_max_pool3d": fractional(F.fractional_max_pool3d),
     "col2im": columns_summed,
     "im2col": lambda x, kernel, dilation, padding, stride: F.unfold(
         x, tuple(kernel), tuple(dilation), tuple(padding), tuple(stride)),

@@ -1,0 +1,97 @@
+"""DenseNet-121 on chest X-rays, fourteen findings each: its loss and all gradients, in PyTorch."""
+import sys
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+MODES = "eager", "channels_last", "compile", "compile channels_last", "channels_last bf16"
+FINDINGS, GROWTH, DEPTHS = 14, 32, (6, 12, 24, 16)
+
+
+def data(batch=8, edge=224, seed=0):
+    """X-rays (batch, 3, edge, edge) in 0..1, and which of 14 findings each shows."""
+    rng = np.random.default_rng(seed)
+    return rng.random((batch, 3, edge, edge), np.float32), (rng.random((batch, FINDINGS)) < 0.2).astype(np.float32)
+
+
+def place(mode, images, findings):
+    x = torch.from_numpy(images)
+    return x.to(memory_format=torch.channels_last) if "channels_last" in mode else x, torch.from_numpy(findings)
+
+
+class Layer(nn.Module):
+    """What is known of an image, and 32 channels more."""
+
+    def __init__(self, inputs):
+        super().__init__()
+        self.norm1, self.conv1 = nn.BatchNorm2d(inputs), nn.Conv2d(inputs, 4 * GROWTH, 1, bias=False)
+        self.norm2, self.conv2 = nn.BatchNorm2d(4 * GROWTH), nn.Conv2d(4 * GROWTH, GROWTH, 3, padding=1, bias=False)
+
+    def forward(self, x):
+        y = self.conv1(F.relu(self.norm1(x)))
+        return torch.cat([x, self.conv2(F.relu(self.norm2(y)))], 1)
+
+
+class Transition(nn.Module):
+    """Half of the channels, at half the size."""
+
+    def __init__(self, inputs):
+        super().__init__()
+        self.norm, self.conv = nn.BatchNorm2d(inputs), nn.Conv2d(inputs, inputs // 2, 1, bias=False)
+
+    def forward(self, x):
+        return F.avg_pool2d(self.conv(F.relu(self.norm(x))), 2)
+
+
+class DenseNet121(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv0, self.norm0 = nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64)
+        self.pool, self.blocks, width = nn.MaxPool2d(3, 2, 1), nn.Sequential(), 64
+        for number, depth in enumerate(DEPTHS):
+            for _ in range(depth):
+                self.blocks.append(Layer(width))
+                width += GROWTH
+            if number < len(DEPTHS) - 1:
+                self.blocks.append(Transition(width))
+                width //= 2
+        self.norm5, self.classifier = nn.BatchNorm2d(width), nn.Linear(width, FINDINGS)
+
+    def forward(self, x):
+        x = self.blocks(self.pool(F.relu(self.norm0(self.conv0(x)))))
+        return self.classifier(F.relu(self.norm5(x)).mean((2, 3)))
+
+
+def initialise(mode="eager", weights=None):
+    torch.manual_seed(0)
+    model = DenseNet121()
+    if weights:
+        model.load_state_dict({name: torch.from_numpy(w) for name, w in weights.items()})
+    if "channels_last" in mode:
+        model = model.to(memory_format=torch.channels_last)
+    if "compile" in mode:
+        model.compile(dynamic=False)
+    if "bf16" in mode:
+        model.forward = torch.autocast("cpu", torch.bfloat16)(model.forward)
+    return model
+
+
+def step(model, x, y):
+    loss = F.binary_cross_entropy_with_logits(model(x).float(), y)
+    return loss, torch.autograd.grad(loss, [*model.parameters()])
+
+
+def evaluate(model, x, y):
+    loss, found = step(model, x, y)
+    names = [name for name, _ in model.named_parameters()]
+    # Of norm0.weight it is nothing but rounding: each layer behind normalises what it scales.
+    return {"loss": loss.detach().numpy()} | {
+        f"gradient of {n}": d.numpy() for n, d in zip(names, found) if n != "norm0.weight"}
+
+
+if __name__ == "__main__":
+    mode = sys.argv[1] if sys.argv[1:] else "eager"
+    for name, a in evaluate(initialise(mode), *place(mode, *data())).items():
+        print(f"{name}: shape {a.shape}, mean square {np.mean(a ** 2):.6f}")
