@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from stele.ir.graph import Graph, Value
 from stele.ir.record import Single
 from stele.ir.report import Report
 from stele.ir.types import product
-from stele.kernel.groups import Group, Groups
+from stele.kernel.groups import Group, Groups, Refusal
 from stele.kernel.index import Splits, regroup, variable, variables
 from stele.kernel.inline import LARGEST
 from stele.kernel.kinds import Contraction, Kernel, Nest, Place, Repeat, unwoven, woven
@@ -37,14 +36,6 @@ def show_kernel(kernel: Kernel) -> str:
     """
     inputs, results = (", ".join(str(v.type) for v in side) for side in (kernel.inputs, kernel.results))
     return f"{kernel.kind} ({inputs}) -> {' '.join(v.op.name for v in kernel.body)} -> ({results})"
-
-
-class Refusal(NamedTuple):
-    """Why two groups stay apart, and the price that decided it beside its limit, where there is one."""
-
-    reason: str
-    price: float | None = None
-    limit: float | None = None
 
 
 def fuse(graph: Graph, machine: Machine = COMMON, report: Report | None = None) -> Fused:
@@ -170,15 +161,20 @@ def refused(groups: Groups, first: Group, then: Group, body: set[Value]) -> Refu
         return Refusal("other kernels stand between them")
     if first.is_plain and then.is_plain and first.domain == then.domain and len(body) == len(first.body | then.body):
         return None
-    space = measured(groups.united_results(first, then), body)
-    return Refusal("no rows serve both") if space is None else unpaid(groups, space, first)
+    results, weights = groups.united_results(first, then), [values.weight(v) for v in first.results]
+    def pays() -> Refusal | None: return unpaid(groups, measured(results, body), first)
+
+    return groups.refusals.of(results, body, pays, first.results, *weights)
 
 
-def unpaid(groups: Groups, space: Space, first: Group) -> Refusal | None:
-    """Why one pass would not pay: something dear is computed again for each element, or rows are few or too long. Where
-    results lie in another order than the rows, each row stores short stretches all over them: only small ones may.
+def unpaid(groups: Groups, space: Space | None, first: Group) -> Refusal | None:
+    """Why one pass would not pay, or that there is none: something dear is computed again for each element, or rows are
+    few or too long. Where results lie in another order than the rows, each row stores short stretches all over them:
+    only small ones may.
     """
     machine = groups.machine
+    if space is None:
+        return Refusal("no rows serve both")
     for v in first.results:
         if (weight := groups.values.weight(v)) > machine.again and not space.once(v):
             return Refusal("dear to compute again for each element", weight, machine.again)

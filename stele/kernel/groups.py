@@ -3,11 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from stele.ir.graph import Graph, Value
 from stele.ir.origin import Origin, Where
 from stele.ir.report import Report
 from stele.ir.sizes import Dim
+from stele.kernel.alike import Alike
 from stele.kernel.corners import Finding
 from stele.kernel.inline import ALONE, Inlining
 from stele.kernel.kinds import Contraction, Kernel, Nest, Place
@@ -46,6 +48,14 @@ class Group:
         return v.args[0].shape if is_fold(v) else v.shape
 
 
+class Refusal(NamedTuple):
+    """Why two groups stay apart, and the price that decided it beside its limit, where there is one."""
+
+    reason: str
+    price: float | None = None
+    limit: float | None = None
+
+
 class Groups:
     """The groups of one graph: one for each value in memory that has to be computed, until some are united."""
 
@@ -53,6 +63,7 @@ class Groups:
         self.values, self.machine, self.report = Inlining(graph, machine, report), machine, report
         self.order, self.role, self.views = self.values.order, self.values.role, self.values.views
         self.wanted = {self.values.seen_through(v) for v in graph.results}
+        self.refusals = Alike[Refusal | None]()
         self.corners = Finding(self.values.users, frozenset(graph.results))
         self.groups: dict[Group, None] = {}
         self.made: dict[Value, Group] = {}

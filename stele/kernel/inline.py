@@ -4,6 +4,7 @@ from __future__ import annotations
 from stele.errors import GraphError
 from stele.ir.graph import Constant, Graph, Item, Value, users, walk
 from stele.ir.report import Report
+from stele.kernel.alike import Alike
 from stele.kernel.cost import instructions
 from stele.kernel.index import variable
 from stele.kernel.kinds import (
@@ -46,6 +47,7 @@ class Inlining:
         self.cost: dict[Value, int] = {}
         self.count: dict[Value, int] = {}
         self.views: dict[Value, Value] = {}
+        self.spaces = Alike[bool]()
         self.choose()
 
     def choose(self) -> None:
@@ -154,7 +156,7 @@ class Inlining:
         while True:
             body = self.inlined(v)
             parts = [a for a in v.args if a in body] if self.role[v] is Nest else [v]
-            if all(measured([p], body - {v} if p is not v else body) for p in parts):
+            if all(self.has_space(p, body - {v} if p is not v else body) for p in parts):
                 return
             inner = [u.args[0] for u in body if isinstance(u.op, Reshape) and not self.in_memory(u.args[0])]
             if not inner:
@@ -163,6 +165,10 @@ class Inlining:
                 self.keep(a)
                 self.views |= {u: a for u in self.users[a] if isinstance(u.op, Reshape)}
                 self.settle(a)
+
+    def has_space(self, v: Value, body: set[Value]) -> bool:
+        """Whether there are loops in which values of a body compute v."""
+        return self.spaces.of([v], body, lambda: measured([v], body) is not None)
 
     def inlined(self, v: Value) -> set[Value]:
         """v and all that is computed on the way to it."""

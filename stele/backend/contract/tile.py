@@ -186,7 +186,8 @@ def idle(bands: int, blocks: int, each: int, batch: Extent) -> float:
 def best_tile(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: int) -> Tile:
     """The cheapest tile for these numbers of rows and columns (several: for the sum over them)."""
     lanes = price.lanes
-    shapes = [(r, v) for v in steps(columns, lanes, 9) for r in steps(rows, 1, 29) if fits(price.machine, r, v)]
+    down = steps(rows, 1, 29)
+    shapes = [(r, v) for v in steps(columns, lanes, 9) for r in down if fits(price.machine, r, v)]
     return Tile(price.machine, price.dtype, *min(shapes, key=lambda shape: price.costs(shape, rows, columns, depth)))
 
 

@@ -1,7 +1,7 @@
 """Kernels as LLVM functions; kernels of one structure share their code."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
@@ -34,7 +34,7 @@ from stele.backend.llvm.ordered.emit import emit_ordered
 from stele.backend.llvm.scalars import LLVMScalars
 from stele.backend.llvm.scatter import emit_scatter
 from stele.ir import stages
-from stele.ir.graph import Literal, Value
+from stele.ir.graph import Literal, Value, walk
 from stele.ir.record import Record
 from stele.ir.report import Report
 from stele.ir.sizes import Dim, size
@@ -124,9 +124,9 @@ class Emitter:
         if "context" not in self.module.globals:
             context(self.module)
         kernel, stretches = apart(kernel)
-        values = tuple(dict.fromkeys((*kernel.inputs, *kernel.body, *(a for v in kernel.body for a in v.args))))
+        values = in_order(kernel)
         steady = [a in self.slots.settled for a in kernel.anchor.args] if isinstance(kernel, kinds.Contraction) else []
-        key = *structure(kernel), str(steady)
+        key = *structure(kernel, values), str(steady)
         if (shared := self.known.get(key)) is None or not shared.local.holds_in(self.slots):
             local, name = Local(self.slots), f"{name}{self.draft}"
             code = ir.Module(name)
@@ -164,17 +164,29 @@ class Emitter:
                 for launch, is_once in zip(shared.launches, once)]
 
 
-def structure(kernel: Launched) -> tuple[str, ...]:
-    """The same for kernels that differ in nothing but which buffers they work on. A number that is read stands in the
-    code, though it may be in a buffer too, for others."""
-    number = {v: k for k, v in enumerate((*kernel.inputs, *kernel.body))}
-    outside = {a: a.op for v in kernel.body for a in v.args if a not in number}
-    def operands(v: Value) -> str: return " ".join(str(number.get(a, outside.get(a))) for a in v.args)
+def in_order(kernel: Launched) -> tuple[Value, ...]:
+    """All values that a kernel knows, operands first, in an order that follows from how its results are computed:
+    where they stand in the graph, others who share a number decide too."""
+    body = frozenset(kernel.body)
+    found = walk(kernel.results, stop=lambda v: v not in body)
+    return tuple(dict.fromkeys((*found, *kernel.inputs, *kernel.body)))
+
+
+def structure(kernel: Launched, values: Sequence[Value]) -> tuple[str, ...]:
+    """The same for kernels that differ in nothing but which buffers they work on, of their values in order. A number
+    that is read stands in the code, though it may be in a buffer too, for others."""
+    number, body, inputs = {v: k for k, v in enumerate(values)}, frozenset(kernel.body), frozenset(kernel.inputs)
+
+    def operand(a: Value) -> str: return str(number[a] if a in body or a in inputs else a.op)
+
+    def line(v: Value) -> str:
+        if v in body:
+            return f"{v.op!r} {' '.join(map(operand, v.args))} : {v.type}"
+        return str(v.op if isinstance(v.op, Literal) else v.type) if v in inputs else ""
 
     corners = str(kernel.corners) if isinstance(kernel, kinds.Contraction) else ""
-    return (kernel.kind, corners, *(str(v.op if isinstance(v.op, Literal) else v.type) for v in kernel.inputs),
-            *(f"{v.op!r} {operands(v)} : {v.type}" for v in kernel.body),
-            " ".join(str(number[v]) for v in kernel.results))
+    anchor = "" if kernel.anchor is None else str(number[kernel.anchor])
+    return (kernel.kind, corners, anchor, *map(line, values), " ".join(str(number[v]) for v in kernel.results))
 
 
 def bind(module: ir.Module, name: str, launch: Launch, buffers: int, size: Dim, position: Callable[[str], int]) -> None:

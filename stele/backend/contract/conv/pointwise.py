@@ -356,5 +356,5 @@ def _candidates(machine: Machine, layer: Layer, scheme: Scheme, tile: Tile, n: i
     for parts in dict.fromkeys([min(blocks, parts) for parts in shares(layer.batch)]):
         each = -(-blocks // parts)
         cost = bands * (blocks * sums + parts * depth * side * side * (found.vectors * read + 3))
-        result.append((cost * idle(bands, blocks, each, layer.batch), replace(found, blocks=each)))
+        result.append((cost * idle(bands, blocks, each, layer.batch), Pointwise(layer, tile, planes, each, scheme)))
     return result
