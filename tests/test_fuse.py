@@ -1,16 +1,20 @@
 """Kernels never wait for each other, whatever was joined; and that is checked."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from stele.backend import reference
 from stele.backend.buffers import Buffer
 from stele.errors import GraphError
-from stele.ir.graph import Graph, Value, parameter
+from stele.ir.graph import Graph, Value, literal, parameter
 from stele.ir.report import Report
 from stele.ir.types import Type, float32, int32, int64
-from stele.kernel.fuse import Fused, fuse, join_epilogues, join_producers, join_siblings
+from stele.kernel import space
+from stele.kernel.alike import Alike
+from stele.kernel.fuse import Fused, fuse, join_epilogues, join_producers, join_siblings, show_kernel
 from stele.kernel.groups import Groups
 from stele.kernel.kinds import Contraction
 from stele.kernel.machine import COMMON
@@ -20,7 +24,7 @@ from stele.ops.elementwise.binary import maximum
 from stele.ops.elementwise.unary import exp, sin, square, tanh
 from stele.ops.linear import Cast, Concatenate, Sum, broadcast, flip, reshape, slice_axis, swap_last
 from stele.ops.reduction import ArgMax, Max
-from stele.pipeline import Options, build
+from stele.pipeline import Options, build, request, write
 from stele.transform.expand import expand
 
 ROWS, COLUMNS = 63, 17
@@ -130,6 +134,52 @@ def test_depending_by_another_group_is_found_whatever_the_order_of_values() -> N
     mixed, late, first, tail = (groups.made[v] for v in (early, reader, produced, groups.values.graph.results[3]))
     groups.unite(mixed, tail, groups.united_body(mixed, tail), None)
     assert groups.comes_before(first, late)
+
+
+def layers(count: int) -> Graph:
+    """So many equal layers: a product, and rows of it without their mean."""
+    given = (parameter("x", Type(float32, (ROWS, COLUMNS))),
+             *(parameter(f"w{k}", Type(float32, (COLUMNS, COLUMNS))) for k in range(count)))
+    x = given[0]
+    for w in given[1:]:
+        y = matmul(x, w)
+        centred = y - broadcast(reshape(Sum((1,))(y), (ROWS, 1)), y.shape)
+        x = tanh(centred + broadcast(reshape(Sum((1,))(square(centred)), (ROWS, 1)), y.shape))
+    return Graph(given, (x,))
+
+
+def test_equal_layers_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    measured = space.measured
+
+    def counted(*given: Any) -> Any:
+        asked[-1] += 1
+        return measured(*given)
+
+    for module in ("fuse", "inline"):
+        monkeypatch.setattr(f"stele.kernel.{module}.measured", counted)
+    for count in (6, 12):
+        asked.append(0)
+        assert fuse(layers(count)).kernels
+    assert asked[0] == asked[1] > 0
+
+
+def test_what_is_found_of_equal_layers_holds_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels are those that are formed when nothing is remembered."""
+    graphs = [*map(random_graph, range(60)), layers(4)]
+    kept = [[*map(show_kernel, fuse(graph).kernels)] for graph in graphs]
+    monkeypatch.setattr(Alike, "of", lambda self, results, body, find, *rest: find())
+    assert kept == [[*map(show_kernel, fuse(graph).kernels)] for graph in graphs]
+
+
+def test_kernels_are_one_code_whatever_else_shares_their_numbers() -> None:
+    """Both compute exp(x) * 2 of a 2 that the second finds there, and so has in another place of its order."""
+    x, z = (parameter(name, Type(float32, (1000,))) for name in "xz")
+    two = broadcast(literal(2.0), x.shape)
+    modules: list[Any] = []
+    asked = request(Graph((x, z), (exp(x) * two, exp(z) * two)), options=Options(backend="cpu"))
+    write(asked, modules.append, Report())
+    assert len(modules) == 2, "one of the kernel, one of the program"
 
 
 @pytest.mark.parametrize("rows", [1, 3])

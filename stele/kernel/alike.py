@@ -25,16 +25,16 @@ class Alike(Generic[T]):
         """What `find` finds of `results` computed by the values of `body`, or found of others: it may depend on how
         these are computed, on which of them are `marked`, and on `more`."""
         number: dict[Value, int] = {}
-        key: list[object] = []
+        made: list[int] = []
         for v in walk(results, stop=lambda v: v not in body):
             number[v] = len(number)
             if v in body:
-                key.append(self.kind_of(v))
-                key += [number[a] for a in v.args]
-        key += [number.get(v, -1) for v in (*results, *marked)]
-        if (asked := (*key, len(results), *more)) not in self.found:
-            self.found[asked] = find()
-        return self.found[asked]
+                made.append(self.kind_of(v))
+                made += [number[a] for a in v.args]
+        key = tuple(made), tuple([number[v] for v in results]), tuple([number.get(v) for v in marked]), more
+        if key not in self.found:
+            self.found[key] = find()
+        return self.found[key]
 
     def kind_of(self, v: Value) -> int:
         """The same number for ops and operands that are alike."""

@@ -1,7 +1,7 @@
 """Kernels as LLVM functions; kernels of one structure share their code."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
@@ -126,7 +126,7 @@ class Emitter:
         kernel, stretches = apart(kernel)
         values = in_order(kernel)
         steady = [a in self.slots.settled for a in kernel.anchor.args] if isinstance(kernel, kinds.Contraction) else []
-        key = *structure(kernel, values), str(steady)
+        key = *structure(kernel), str(steady)
         if (shared := self.known.get(key)) is None or not shared.local.holds_in(self.slots):
             local, name = Local(self.slots), f"{name}{self.draft}"
             code = ir.Module(name)
@@ -172,9 +172,10 @@ def in_order(kernel: Launched) -> tuple[Value, ...]:
     return tuple(dict.fromkeys((*found, *kernel.inputs, *kernel.body)))
 
 
-def structure(kernel: Launched, values: Sequence[Value]) -> tuple[str, ...]:
-    """The same for kernels that differ in nothing but which buffers they work on, of their values in order. A number
-    that is read stands in the code, though it may be in a buffer too, for others."""
+def structure(kernel: Launched) -> tuple[str, ...]:
+    """The same for kernels that differ in nothing but which buffers they work on. A number that is read stands in the
+    code, though it may be in a buffer too, for others."""
+    values = in_order(kernel)
     number, body, inputs = {v: k for k, v in enumerate(values)}, frozenset(kernel.body), frozenset(kernel.inputs)
 
     def operand(a: Value) -> str: return str(number[a] if a in body or a in inputs else a.op)
