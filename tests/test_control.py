@@ -302,6 +302,14 @@ def test_what_leaves_a_body_by_another_way_is_told(name: str) -> None:
             call()
 
 
+@pytest.mark.parametrize("style", [lambda f: f, st.compile])
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (1, 3), (3, 1)])
+def test_tangents_have_the_shape_of_what_they_are_of(style: Any, shape: tuple[int, ...]) -> None:
+    """Others that broadcast gave the derivative along something else."""
+    with pytest.raises(GraphError, match=r"the tangent of .*must have its shape \(3,\), got .*test_control"):
+        style(lambda x, t: st.jvp(lambda x: (x * x).sum(), (x,), (t,)))(st.ones(3), st.ones(shape))
+
+
 def test_whole_numbers_have_no_gradient() -> None:
     with pytest.raises(DTypeError, match="whole numbers have none"):
         st.grad(lambda n: st.fori_loop(0, 3, lambda i, s: s * 2, n))(st.tensor(3))

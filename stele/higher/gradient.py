@@ -275,8 +275,8 @@ def vjp(f: Callable[[*A], R], *args: *A) -> tuple[R, Callable[[R], tuple[*A]]]:
 def jvp(f: Callable[[*A], R], args: tuple[*A], tangents: tuple[*A]) -> tuple[R, R]:
     """The result f(*args), and its change along the `tangents` of the arguments `args` of `f`, both tuples.
 
-    The Jacobian times the tangents, in one forward pass. Raises GraphError for another number of tangents, DTypeError
-    for arguments that are whole numbers.
+    The Jacobian times the tangents, in one forward pass. Raises GraphError for another number of tangents or other
+    shapes than the arguments have, DTypeError for other dtypes and for arguments that are whole numbers.
 
     >>> y, dy = st.jvp(lambda x: x * x, (st.tensor(3.0),), (st.tensor(1.0),))
     >>> y.tolist(), dy.tolist()
@@ -290,8 +290,10 @@ def jvp(f: Callable[[*A], R], args: tuple[*A], tangents: tuple[*A]) -> tuple[R, 
         raise GraphError(f"jvp needs a tangent for each of the {len(leaves)} tensors of the arguments, "
                          f"got {len(given)}")
     continuous(leaves, "an argument of jvp", "leave it out of the function's arguments")
-    found = autodiff.tangents([r.value for r in results], [x.value for x in leaves],
-                              [constant(t, x.dtype).value for t, x in zip(given, leaves)])
+    changes = [constant(t, x.dtype).value for t, x in zip(given, leaves)]
+    for x, t in zip(leaves, changes):
+        autodiff.check("tangent", x.value, t)
+    found = autodiff.tangents([r.value for r in results], [x.value for x in leaves], changes)
     carries = carries_on(args, results)
     flags = [carries and r.requires_grad for r in results]
     made = [Tensor(zeros_like(r.value) if d is None else d, flag) for r, d, flag in zip(results, found, flags)]

@@ -58,7 +58,7 @@ def cotangents_of(results: Sequence[Value], cotangents: Sequence[Value | None], 
 
     def add(v: Value, g: Value | None) -> None:
         if g is not None and v in active:
-            check_cotangent(v, g)
+            check("cotangent", v, g)
             g = transfer(g, v.type.device)
             total[v] = total[v] + g if v in total else g
 
@@ -126,12 +126,12 @@ def is_differentiable(v: Value) -> bool:
     return isinstance(v.type, TupleType) or v.dtype.is_float
 
 
-def check_cotangent(v: Value, g: Value) -> None:
-    """Raises unless g has the dtype and the known dimensions of v."""
+def check(what: str, v: Value, g: Value) -> None:
+    """Raises unless g, the cotangent or tangent of v, has its dtype and known dimensions."""
     if g.dtype != v.dtype:
-        raise DTypeError(f"the cotangent of {v!r} must be {v.dtype}, got {g.dtype}")
+        raise DTypeError(f"the {what} of {v!r} must be {v.dtype}, got {g.dtype}")
     if g.ndim != v.ndim or any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(g.shape, v.shape)):
-        raise GraphError(f"the cotangent of {v!r} must have its shape {show(v.shape)}, got {show(g.shape)} from {g!r}")
+        raise GraphError(f"the {what} of {v!r} must have its shape {show(v.shape)}, got {show(g.shape)} from {g!r}")
 
 
 def vjp(graph: Graph) -> Graph:
