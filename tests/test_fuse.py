@@ -1,6 +1,7 @@
 """Kernels never wait for each other, whatever was joined; and that is checked."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -168,7 +169,11 @@ def test_what_is_found_of_equal_layers_holds_for_each(monkeypatch: pytest.Monkey
     """Kernels are those that are formed when nothing is remembered."""
     graphs = [*map(random_graph, range(60)), layers(4)]
     kept = [[*map(show_kernel, fuse(graph).kernels)] for graph in graphs]
-    monkeypatch.setattr(Alike, "of", lambda self, results, body, find, *rest: find())
+
+    def of(self: Any, results: Any, body: Any, find: Callable[[], Any], *rest: Any) -> Any:
+        return find()
+
+    monkeypatch.setattr(Alike, "of", of)
     assert kept == [[*map(show_kernel, fuse(graph).kernels)] for graph in graphs]
 
 
