@@ -101,6 +101,7 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.compile":        (inside(lambda x: x.tolist()),),
     "stele.eager":          (inside(lambda x: st.eager()(lambda: x + 1)()),),
     "stele.io.imsave":      (lambda: st.io.imsave("no folder/x.png", np.zeros((2, 2), np.uint8)),),
+    "stele.train.JSONLines": (lambda: train.JSONLines("/dev/null/log.jsonl").on_train_begin(None),),
     "stele.io.write_audio": (lambda: st.io.write_audio("no folder/x.wav", np.zeros(3), 8000),),
     "stele.hessian":        (lambda: st.hessian("wrong")(x), lambda: st.hessian(st.square)(x)),     # type: ignore[arg-type]
     "stele.Options":        (lambda: st.compile(lambda x: x + 1, memory=8)(st.ones(1000)).numpy(),),
