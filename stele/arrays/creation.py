@@ -74,8 +74,6 @@ def full(shape: int | Sequence[int], fill_value: complex, dtype: DTypeLike | Non
     return placed(filled(shapes.shape_of((shape,)), number, dtype), device, requires_grad)
 
 
-
-
 @public
 @respelling
 def zeros(shape: int | Sequence[int] = (), *sizes: int | DTypeLike, dtype: DTypeLike | None = None,
