@@ -106,7 +106,7 @@ def usable_folder(path: str | Path) -> Path:
 
     >>> usable_folder("/dev/null/runs")
     Traceback (most recent call last):
-    StorageError: making the folder /dev/null/runs failed: Not a directory. Give another path.
+    stele.errors.StorageError: making the folder /dev/null/runs failed: Not a directory. Give another path.
     """
     folder = located(path)
     try:

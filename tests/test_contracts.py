@@ -104,6 +104,7 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.train.JSONLines": (lambda: train.JSONLines("/dev/null/log.jsonl").on_train_begin(None),),
     "stele.io.write_audio": (lambda: st.io.write_audio("no folder/x.wav", np.zeros(3), 8000),),
     "stele.hessian":        (lambda: st.hessian("wrong")(x), lambda: st.hessian(st.square)(x)),     # type: ignore[arg-type]
+    "stele.hvp":            (lambda: st.hvp(st.square, x, x),),     # type: ignore[arg-type]
     "stele.Options":        (lambda: st.compile(lambda x: x + 1, memory=8)(st.ones(1000)).numpy(),),
     "stele.op":             (lambda: st.grad(st.op(np.square))(x[0]), lambda: st.op(3)),     # type: ignore[call-overload]
     **{f"stele.debug.{name}": (lambda f=f: f(st.placeholder((2,))),) for name, f in (

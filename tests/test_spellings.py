@@ -315,8 +315,9 @@ PLACES = {"st": st, "nn": nn, "nn.functional": nn.functional, "optim": optim, "d
          "Tensor": st.ones(2, 2)}
 RECORDS = {"Options", "Tensor", "Summary", "Group", "Splits", "History", "Callback",    # made by others, as are results
            *(name for name in dir(st.linalg) if name.endswith("Result"))}
-OWN = {"at_rest", "beside", "bool", "detach", "double", "float", "hooked", "int", "is_part", "long", "move", "one",
-       "read", "rebind", "refuse_complex", "refuse_leaf", "shared", "tie_to", "to_device", "ways", "write"}
+OWN = {"at_rest", "beside", "bool", "detach", "double", "float", "hooked", "int", "is_detached", "is_part", "long",
+       "move", "one", "read", "rebind", "refuse_complex", "refuse_leaf", "shared", "tie_to", "to_device", "ways",
+       "write"}
 """Methods of tensors that our own code calls, some at every operation."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from stele.ir.door import public
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import axis_of, below, number_of, same
 
@@ -85,6 +86,7 @@ class Counted:
 
     axes: tuple[Dim, ...]
 
+    @public
     def __call__(self, dim: int | None = None) -> Any:
         """The shape, or the size of the axis `dim`. Raises BadAxis for one that is not there."""
         axes = tuple(map(opened, self.axes))

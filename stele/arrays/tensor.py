@@ -314,8 +314,9 @@ class Tensor(Familiar):
 
     @property
     def data(self) -> Tensor:
-        """The same numbers without gradients: `x.data = y`, and what is written to `x.data` in place, rebinds x and
-        leaves its gradient settings alone.
+        """The same numbers without gradients.
+
+        `x.data = y`, and what is written to `x.data` in place, rebinds x and leaves its gradient settings alone.
 
         >>> w = st.ones(3, requires_grad=True)
         >>> w.data[0] = 7
