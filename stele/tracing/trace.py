@@ -182,7 +182,7 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             arrays = {k: Tensor(symbol(names[k], types[k])) for k, x in enumerate(leaves)
                       if isinstance(x, np.ndarray)}
             args, kwargs = tree.unflatten(spec, [arrays.get(k, x) for k, x in enumerate(leaves)])
-            given = [(path, x, x.copy()) for path, x in tree.containers((args, kwargs))]
+            given = [(path, x, tree.entries(x)) for path, x in tree.containers((args, kwargs))]
             before = draws(state)
             if UNSEEDED in state.called:
                 note("a generator of random numbers is made inside of a compiled function, without a seed: its numbers "
@@ -195,20 +195,13 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             if scope.asks_hooks:
                 state.numbers.append((Slot(vars(LEAVES), "changes", "how often hooks of tensors changed"),
                                       LEAVES.changes))
-            refilled = [(path, x) for path, x, old in given if not same_entries(x, old)]
+            refilled = [(path, x) for path, x, old in given if not tree.same(tree.entries(x), old)]
             made = Collector(scope, state, arrays, leaves).collect(y, sizes.guards, refilled)
     finally:
         for record in state.records:
             restore(record)
     # once more where f has imported what is to be watched
     return made if state.absent.isdisjoint(sys.modules) else trace(f, spec, leaves, shapes, names, sizes)
-
-
-def same_entries(x: Any, old: Any) -> bool:
-    """Whether a list or dict holds what its copy does, in that order."""
-    if len(x) != len(old) or (isinstance(x, dict) and [*x] != [*old]):
-        return False
-    return all(a is b for a, b in (zip(x.values(), old.values()) if isinstance(x, dict) else zip(x, old)))
 
 
 def traced_on(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], follower: Follower) -> Traced:

@@ -14,6 +14,9 @@ class Branch(Protocol):
     def named_parameters(self) -> Iterable[tuple[str, Any]]: ...
 
 
+Entries = tuple[type, tuple[Any, ...], tuple[Any, ...]]
+
+
 class Spec(NamedTuple):
     """The shape of a tree: the kind of container, its keys, and the specs of its parts. None stands for a leaf."""
 
@@ -29,7 +32,7 @@ def is_record(x: Any) -> bool:
         and not isinstance(x, Branch)
 
 
-def entries(x: Any, record: Callable[[Any], bool] = is_record) -> tuple[type, tuple[Any, ...], tuple[Any, ...]] | None:
+def entries(x: Any, record: Callable[[Any], bool] = is_record) -> Entries | None:
     """Kind, keys and parts of a container; None for a leaf. What is no `record` is a leaf, though it be a dataclass."""
     if isinstance(x, tuple):
         return type(x), tuple(range(len(x))), x
@@ -41,6 +44,11 @@ def entries(x: Any, record: Callable[[Any], bool] = is_record) -> tuple[type, tu
         own = {f.name: getattr(x, f.name) for f in fields(x) if hasattr(x, f.name)} | getattr(x, "__dict__", {})
         return type(x), tuple(own), tuple(own.values())
     return None
+
+
+def same(a: Entries | None, b: Entries | None) -> bool:
+    """Whether a container has what it had: the same parts, under the same keys in that order."""
+    return a is not None and b is not None and a[:2] == b[:2] and all(x is y for x, y in zip(a[2], b[2]))
 
 
 def flatten(tree: Any, record: Callable[[Any], bool] = is_record) -> tuple[list[Any], Spec | None]:
