@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from stele.inspect.lint.finding import Finding, found, spelled
+from stele.inspect.lint.finding import Finding, asked, found, spelled
 from stele.inspect.lint.patterns import (
     activated,
     batch_normalised,
@@ -115,12 +115,12 @@ def permuted(back: Value, subject: Subject) -> Value | None:
 def unused_gradient(subject: Subject) -> Iterator[Finding]:
     """a gradient computed for an input nobody asked for"""
     used, left_out = any(g.is_used for g in subject.gradients), {id(g) for g in subject.left_out}
-    asked = used or not all(g.is_argument for g in subject.gradients)
-    unused = [g for g in subject.gradients if asked and not g.is_used and (used or g.is_argument)
+    any_asked = used or not all(g.is_argument for g in subject.gradients)
+    unused = [g for g in subject.gradients if any_asked and not g.is_used and (used or g.is_argument)
               and id(g) not in left_out]
     places: dict[Where, list[Gradient]] = {}
     for g in unused:
-        places.setdefault(frozenset(o for o in g.value.where if o.gradient) or g.value.where, []).append(g)
+        places.setdefault(asked(g.value.where), []).append(g)
     for where, group in places.items():
         yield found("unused-gradient", where, f"this computes a gradient of {several(group)}, which nothing takes. "
                     "Leave out requires_grad on data, and detach() what is not to be trained.")
@@ -131,9 +131,9 @@ def left_out(subject: Subject) -> Iterator[Finding]:
     if group := subject.left_out:
         names = " and ".join(dict.fromkeys(type(stepped.optimizer).__name__ for stepped in subject.optimizers))
         where = frozenset[Origin]().union(*(stepped.where for stepped in subject.optimizers))
-        asked = spelled(frozenset[Origin]().union(*(g.value.where for g in group)))
+        lines = spelled(frozenset[Origin]().union(*(asked(g.value.where) for g in group)))
         yield found("left-out-parameter", where, f"{names} does not hold {several(group)}: gradients of them are "
-                    f"computed ({asked}), but they never change. Give it all of model.parameters(); what is to "
+                    f"computed ({lines}), but they never change. Give it all of model.parameters(); what is to "
                     "stay as it is, detach(), or set its requires_grad to False.")
 
 

@@ -44,10 +44,14 @@ def grouped(findings: Iterable[Finding]) -> list[Finding]:
                     also=tuple(f.line for f in rest)) for first, *rest in groups.values()]
 
 
+def asked(where: Where) -> Where:
+    """The origins of a value; of a gradient, those where it was asked for."""
+    return frozenset(o for o in where if o.gradient) if is_gradient(where) else where
+
+
 def found(check: str, where: Where, message: str) -> Finding:
     """A finding at the first of these origins; of a gradient, where it was asked for."""
-    asked = {o for o in where if o.gradient} if is_gradient(where) else where
-    file, line, layer = min((*place(origin), origin.layer) for origin in asked)
+    file, line, layer = min((*place(origin), origin.layer) for origin in asked(where))
     return Finding(file, line, check, message, layer)
 
 
