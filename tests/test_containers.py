@@ -1,8 +1,10 @@
-"""Containers among arguments and results: lists and dicts that a function changes, and dataclasses."""
+"""Containers among arguments and results: lists and dicts that a function changes, dataclasses, and other objects."""
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
-from dataclasses import dataclass
+from argparse import Namespace
+from collections import OrderedDict, UserDict, defaultdict
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 import stele as st
 from stele.errors import DataError, GraphError
+from stele.tracing.tree import attributes
 
 
 @dataclass(frozen=True)
@@ -134,13 +137,150 @@ def test_dataclasses_go_through_loops_branches_and_derivatives() -> None:
     assert st.cond(x.sum() > 0, lambda x: Pair(x, x), lambda x: Pair(-x, x), x).a.tolist() == x.tolist()
 
 
-def test_an_object_that_is_another_at_each_call_is_warned_of() -> None:
-    @dataclass
-    class Batch:
-        x: Any
+class Rows:
+    """A class of plain Python, with code that reads its attributes, its class and a global."""
 
-    f = st.compile(lambda batch: batch.x * 2)
-    with pytest.warns(UserWarning, match="batch is another object now, <Batch .*a dict or a named tuple"):
+    scale = 3.0
+
+    def __init__(self, x: Any) -> None:
+        self.x, self.parts, self.seen = x, [x], {"times": 0}
+
+    def __len__(self) -> int:
+        return self.x.shape[0]
+
+    def __getitem__(self, k: int) -> Any:
+        return self.x[k]
+
+    @property
+    def scaled(self) -> Any:
+        return self.x * self.scale + OFFSET
+
+
+OFFSET = 1.5
+
+
+class Slotted:
+    __slots__ = "x", "y"
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+
+class Words(UserDict[str, Any]):
+    pass
+
+
+def rows(k: int, n: int = 3) -> Any:
+    return st.tensor(np.arange(n, dtype="f4") + k)
+
+
+def writes(a: Any, b: Any) -> Any:
+    a.y = a.x * 2
+    return b.y.sum()
+
+
+def moves(r: Any) -> Any:
+    r.seen["times"] = r.parts[0] * r.scale
+    r.parts[0] = r.x * 1
+    r.x += 1
+    r.last = r.parts
+    return r.parts[0]
+
+
+def twice(make: Any) -> Any:
+    return lambda k: (made := make(k), made)
+
+
+OBJECTS: dict[str, tuple[Any, Any]] = {
+    "of a dataclass": (lambda p: p.a * p.b, lambda k: (Pair(rows(k), rows(1)),)),
+    "frozen, with slots": (lambda o: o.loss * 2, lambda k: (Output(rows(k)),)),
+    "of any size": (lambda r: r.scaled.sum() + r.x.shape[0], lambda k: (Rows(rows(k, 3 + k)),)),
+    "of NumPy's arrays": (lambda p: st.tensor(p.a).sum() * 2, lambda k: (Pair(np.arange(3.0) + k, None),)),
+    "with operators": (lambda r: r[0] * r.scaled, lambda k: (Rows(rows(k)),)),
+    "with slots": (lambda s: s.x * 2, lambda k: (Slotted(rows(k)),)),
+    "dict of the user's": (lambda d: d["x"] * 2, lambda k: (Words(x=rows(k), name="t"),)),
+    "namespace": (lambda s: s.x * s.rate, lambda k: (SimpleNamespace(x=rows(k), rate=2.0),)),
+    "arguments of a command": (lambda s: s.x * s.rate, lambda k: (Namespace(x=rows(k), rate=2.0),)),
+    "inside of each other": (lambda p: p.a["r"].x + p.b[0].loss, lambda k: (Pair({"r": Rows(rows(k))},
+                                                                              (Output(rows(1)),)),)),
+    "returned": (lambda r: (r, [r.x]), lambda k: (Rows(rows(k)),)),
+    "written to": (lambda s: writes(s, s), lambda k: (SimpleNamespace(x=rows(k), rate=1),)),
+    "moved": (moves, lambda k: (Rows(rows(k)),)),
+    "given twice": (writes, twice(lambda k: SimpleNamespace(x=rows(k), y=None))),
+    "with functions": (lambda p: p.b(p.a), lambda k: (Pair(rows(k), st.relu),)),
+    "printed": (lambda o: (repr(o)[:7], o.loss), lambda k: (Output(rows(k)),)),
+    "made anew": (lambda o: replace(o, loss=o.loss * 3), lambda k: (Output(rows(k)),)),
+}
+
+
+def inside(x: Any) -> Any:
+    """What a tree holds, with objects as what they hold."""
+    if isinstance(x, list | tuple):
+        return [*map(inside, x)]
+    if isinstance(x, dict):
+        return {key: inside(part) for key, part in x.items()}
+    return plain(x) if hasattr(x, "shape") or not hasattr(x, "__dict__") | hasattr(x, "__slots__") or callable(x) \
+        else inside(attributes(x))
+
+
+@pytest.mark.parametrize("case", OBJECTS)
+def test_another_object_of_data_at_each_call_is_no_other_function(case: str) -> None:
+    f, make = OBJECTS[case]
+    g = st.compile(f)
+    for k in range(8):
+        mine, law = make(k), make(k)
+        assert inside(g(*mine)) == inside(f(*law))
+        assert inside(mine) == inside(law)
+        assert mine[0] is mine[-1]
+    assert g.traces <= 3, g
+
+
+def changes_both(a: Any, b: Any) -> Any:
+    a["y"] = a["x"] * 2
+    a["rows"].append(b["y"])
+    return b["y"]
+
+
+def test_a_container_given_twice_is_one() -> None:
+    f = st.compile(changes_both)
+    for k in range(3):
+        d: dict[str, Any] = {"x": rows(k), "y": None, "rows": []}
+        d["me"], inner = d, d["rows"]
+        assert f(d, d).tolist() == d["y"].tolist() == d["rows"][0].tolist() == (rows(k) * 2).tolist()
+        assert d["me"] is d and d["rows"] is inner
+    one, other = ({"x": rows(0), "y": rows(5), "rows": []} for _ in range(2))
+    assert f(one, other).tolist() == rows(5).tolist() and one["y"].tolist() == [0.0, 2.0, 4.0]
+
+
+def test_what_an_object_holds_has_its_gradient() -> None:
+    f = st.compile(lambda p: (p.a * p.b).sum().backward())
+    for k in range(4):
+        pair = Pair(st.ones(3, requires_grad=True), rows(k))
+        f(pair)
+        assert pair.a.grad.tolist() == rows(k).tolist()
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.total = st.zeros(3)
+
+    @st.compile
+    def add(self, x: Any) -> Any:
+        self.total = self.total + x
+        return self.total.sum()
+
+
+def test_objects_of_compiled_methods_stay_what_they_are() -> None:
+    ones = [Counted() for _ in range(3)]
+    for k in range(3):
+        for one in ones:
+            one.add(rows(k))
+    assert [one.total.tolist() for one in ones] == [[3.0, 6.0, 9.0]] * 3 and Counted.add.traces == 3
+
+
+def test_an_object_that_is_another_at_each_call_is_warned_of() -> None:
+    f = st.compile(lambda batch: batch.a * 2)
+    with pytest.warns(UserWarning, match="batch is another object now, <Pair .*a dict or a named tuple"):
         for k in range(9):
-            assert f(Batch(st.full((2,), float(k)))).tolist() == [2.0 * k] * 2
+            assert f(Pair(rows(k), {"a set"})).tolist() == (rows(k) * 2).tolist()
     assert f.compiles == 1

@@ -1,4 +1,5 @@
 """`compile`: a Python function that runs as one program, and what can be asked of it."""
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -121,7 +122,7 @@ class Compiled(Opaque, Generic[P, R]):
         try:
             if not kwargs and (made := self.latest(args)) is not MISS:
                 return made
-            leaves, spec = tree.flatten((args, kwargs), tree.given)
+            leaves, spec = tree.flatten((args, kwargs), self.variants.is_apart, shared=True)
             key = (spec, GRAD.get(), sharing(leaves), *map(signature, leaves))
             for entry in self.variants.at_hand.get(key, ()):
                 if (made := entry.call(leaves)) is not MISS:
@@ -130,6 +131,8 @@ class Compiled(Opaque, Generic[P, R]):
                     break
             else:
                 self.latest = no_call       # whose program may be dropped now
+                if self.variants.parts(leaves):
+                    return self(*args, **kwargs)
                 made = self.variants.call(key, leaves, spec)
             return made.into((args, kwargs)) if type(made) is Refilled else made
         except Exception as error:
@@ -156,6 +159,7 @@ class Method(Opaque, Generic[P, R]):
 
     def __init__(self, compiled: Compiled[Any, R], instance: Any) -> None:
         self.compiled, self.instance = compiled, instance
+        compiled.variants.whole.add(type(instance))
 
     def inside(self) -> tuple[Any, ...]:
         return self.compiled, self.instance
@@ -187,11 +191,12 @@ def compile(f: Callable[..., Any] | None = None, *, dims: Dims | None = None, co
     `dims={"x": {0: "batch"}}` leaves axis 0 of argument x open, so that every batch size runs the same program; an
     argument inside a container is named by its path, such as "batch.images". `options` are those of `st.Options`.
     Tensors and NumPy arrays among the arguments are inputs; Python numbers are constants: the function is traced again
-    for others. A list or dict among the arguments that f changes is changed by every call. With `control="python"` f is
-    rewritten first: its if, while, for, and, or and not, which need numbers of tensors, become `st.cond`,
-    `st.while_loop` and `st.scan`, with break, continue and early returns; what f calls is rewritten where it is
-    decorated too. Raises TraceError where f looks at numbers of its tensors, which no program can hold, ArgumentError
-    where the source of what is to be rewritten is not there.
+    for others. A list, dict or object among the arguments that f changes is changed by every call. Objects are told
+    apart by what they hold from the second one of their class on, where they hold nothing but data; any other is a
+    reason to trace again. With `control="python"` f is rewritten first: its if, while, for, and, or and not, which need
+    numbers of tensors, become `st.cond`, `st.while_loop` and `st.scan`, with break, continue and early returns; what f
+    calls is rewritten where it is decorated too. Raises TraceError where f looks at numbers of its tensors, which no
+    program can hold, ArgumentError where the source of what is to be rewritten is not there.
 
     >>> @st.compile(dims={"x": {0: "n"}})
     ... def f(x):

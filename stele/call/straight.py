@@ -50,26 +50,18 @@ def straight(plan: Plan, sizes: Mapping[str, int], leaves: Sequence[Any] | None,
 
 
 class Refilled(NamedTuple):
-    """What a call returns where it changes lists and dicts among its arguments, and what each holds from now on, behind
-    the keys that lead to it."""
+    """What a call returns where it changes containers among its arguments, and what each holds from now on: the spec
+    and the leaves of a container like it."""
 
     result: Any
-    contents: tuple[tuple[tuple[Any, ...], Any], ...]
+    contents: tuple[tuple[tree.Held, tree.Spec, tuple[Any, ...]], ...]
 
     def into(self, given: Any) -> Any:
         """The result, once the containers of these arguments hold what is in store for them."""
-        places: list[Any] = []
-        for path, _ in self.contents:   # found before any of them changes
-            place = given
-            for key in path:
-                place = place[key]
-            places.append(place)
-        for place, (_, content) in zip(places, self.contents):
-            if isinstance(place, list):
-                place[:] = content
-            else:
-                place.clear()
-                place.update(content)
+        found = [(held.of(given), tree.unflatten(spec, [x.of(given) if type(x) is tree.Held else x for x in leaves]))
+                 for held, spec, leaves in self.contents]
+        for place, content in found:    # all of which were found before any of them changes
+            tree.refill(place, content)
         return self.result
 
 
@@ -204,7 +196,8 @@ class Writer:
                   for slot, spec, parts in traced.slots]
         returned = self.tree(*traced.returned)
         if traced.refilled:
-            contents = [f"({self.name(path)}, {self.tree(spec, parts)}), " for path, spec, parts in traced.refilled]
+            contents = [f"({self.name(held)}, {self.name(spec)}, ({''.join(f'{self.part(p)}, ' for p in parts)})), "
+                        for held, spec, parts in traced.refilled]
             returned = f"Refilled({returned}, ({''.join(contents)}))"
         return [*lines, f"return {returned}"]
 

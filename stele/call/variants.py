@@ -1,9 +1,12 @@
 """The plans of one compiled function: found by a call's arguments, made where none fits, dropped when unused."""
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from stele.backend.base import Program
 from stele.backend.locks import held
@@ -12,6 +15,7 @@ from stele.call.plan import Plan, donations, running, steady
 from stele.call.reasons import ANOTHER, Asked, Compile, Traces, Variant, shown, why
 from stele.call.straight import CALLS, MISS, Call, straight
 from stele.eager.follow import making
+from stele.eager.handle import Handle
 from stele.errors import TraceError
 from stele.ir.origin import here, lines, note
 from stele.ir.sizes import Size
@@ -22,6 +26,7 @@ from stele.pipeline import Options, build
 from stele.tracing import tree
 from stele.tracing.general import freed, general
 from stele.tracing.signature import Dims, Shapes, declare, family, kind, leaf_names, match, shape_of, widen
+from stele.tracing.state import CODE, SCALARS, is_data
 from stele.tracing.trace import Traced, trace
 
 MANY = 8        # traces of one call pattern after which a changing number is worth a warning
@@ -40,7 +45,12 @@ class Entry(NamedTuple):
 class Variants:
     """Plans of a function: `at_hand` by the exact shapes and numbers of arguments, `all` by what of them a graph
     depends on; `programs` by what they were asked for, why each was made, and how often each had been `called` when
-    the last was made."""
+    the last was made.
+
+    An object among the arguments is one whose state is found, and another one is traced anew. Of a class of which a
+    second object comes that holds nothing but data, all objects are `apart` from then on, as dicts are: what they hold
+    is given, and any object will do. Objects whose methods are compiled stay `whole`.
+    """
 
     def __init__(self, function: Callable[..., Any], dims: Dims, options: Options) -> None:
         self.function, self.dims, self.options = function, dims, options
@@ -52,6 +62,9 @@ class Variants:
         self.called: dict[Any, int] = {}
         self.history: dict[Any, Traces] = {}
         self.closed: set[Any] = set()
+        self.met: dict[Any, Any] = {}       # the first object of each class
+        self.apart: set[Any] = set()
+        self.whole: set[Any] = set()
         self.traces = 0
 
     @property
@@ -82,6 +95,21 @@ class Variants:
             raise TraceError(f"{self.name} changed its own inputs while it was traced",
                              hint="Pass what changes as an argument.")
         return made
+
+    def is_apart(self, x: Any) -> bool:
+        """Whether an object among the arguments stands for what it holds."""
+        return type(x) in self.apart
+
+    def parts(self, leaves: Sequence[Any]) -> bool:
+        """Whether objects among these leaves are apart from now on."""
+        new = set[Any]()
+        for x in leaves:
+            kind = type(x)
+            if not isinstance(x, (Handle, np.ndarray, *SCALARS, *CODE)) and self.met.setdefault(kind, x) is not x \
+                    and kind not in self.whole and is_data(x):
+                new.add(kind)
+        self.apart |= new
+        return bool(new)
 
     def patterns(self, key: Any, leaves: Sequence[Any]) -> list[Variant]:
         """The plans of this call pattern."""

@@ -6,11 +6,11 @@ import enum
 import os
 import sys
 import sysconfig
-from collections import deque
+from collections import UserDict, deque
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import accumulate
-from types import FunctionType, MappingProxyType, MethodType, ModuleType
+from types import FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,9 @@ from stele.arrays.spoken import Said
 from stele.eager.handle import Handle
 from stele.eager.hooks import LEAVES
 from stele.ir.types import DType
+from stele.tracing import tree
 from stele.tracing.names import Names, names_of
+from stele.tracing.tree import slots_of
 
 CODE = FunctionType, type
 WRAPPED = property, staticmethod, classmethod, cached_property
@@ -132,15 +134,6 @@ def entries(base: Any, names: frozenset[str] | None = None) -> dict[Any, Any]:
     if isinstance(base, Attributes):
         return {name: x for name in slots_of(type(base.of)) if (x := getattr(base.of, name, base)) is not base}
     return dict(base) if names is None else {name: base[name] for name in names if name in base}
-
-
-def slots_of(kind: type) -> list[str]:
-    """The names a class and its bases keep in __slots__."""
-    found: list[str] = []
-    for base in kind.__mro__:
-        own = vars(base).get("__slots__", ())
-        found.extend(name for name in ((own,) if isinstance(own, str) else own) if not name.startswith("__"))
-    return found
 
 
 def inherited(kind: type) -> list[str]:
@@ -337,3 +330,19 @@ def is_implicit(key: str, x: Any) -> bool:
 def is_state_of(module: str | None) -> bool:
     """Whether functions and objects of a module are walked into: the user's, and those of ours that hold state."""
     return module is not None and (is_users(module) or module.startswith(INSIDE))
+
+
+def is_data(x: Any) -> bool:
+    """Whether x holds nothing but tensors, arrays, numbers, functions, and containers and objects that hold such."""
+    leaves, spec = tree.flatten(x, lambda x: is_open(type(x)), shared=True)
+    return spec is not None and all(isinstance(leaf, (Handle, np.ndarray, *SCALARS, *CODE)) for leaf in leaves)
+
+
+@cache
+def is_open(kind: type) -> bool:
+    """Whether objects of a class are their attributes and no more, as far as those who made it let one know."""
+    is_ours = issubclass(kind, Opaque | tree.Branch) or kind.__module__.partition(".")[0] == "stele"
+    is_known = hasattr(kind, "__dataclass_fields__") or issubclass(kind, UserDict | SimpleNamespace) \
+        or is_users(kind.__module__) or f"{kind.__module__}.{kind.__name__}" in NAMESPACES
+    return is_known and not is_ours and not hasattr(kind, "__del__") \
+        and tree.base_of(kind) in (object, SimpleNamespace)

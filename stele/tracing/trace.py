@@ -128,8 +128,8 @@ class Part(NamedTuple):
 @dataclass(kw_only=True)
 class Traced:
     """What a call reads, makes and rebinds: a graph, whose parameters are `inputs` and then `constants`, and how
-    handles, slots and what is returned come by its results, and so do lists and dicts among the arguments that are
-    `refilled`, each named by the keys that lead to it."""
+    handles, slots and what is returned come by its results, and so do containers among the arguments that are
+    `refilled`."""
 
     graph: Graph
     handles: list[Handle]
@@ -142,8 +142,8 @@ class Traced:
     grads_read: list[tuple[int, int | None]] = field(default_factory=list[tuple[int, int | None]])
     slots: list[tuple[Slot, tree.Spec | None, list[Part]]] = field(
         default_factory=list[tuple[Slot, "tree.Spec | None", list[Part]]])
-    refilled: list[tuple[tuple[Any, ...], tree.Spec | None, list[Part]]] = field(
-        default_factory=list[tuple[tuple[Any, ...], "tree.Spec | None", list[Part]]])
+    refilled: list[tuple[tree.Held, tree.Spec | None, list[Part]]] = field(
+        default_factory=list[tuple[tree.Held, "tree.Spec | None", list[Part]]])
     state: State = field(default_factory=lambda: State({}))
     arrays: list[Slot] = field(default_factory=list[Slot])
     pure: bool = field(init=False)
@@ -171,18 +171,25 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
           names: Sequence[str], sizes: Sizes) -> Traced:
     """Runs f on symbols for its tensors and arrays, of these shapes; the state it changed is put back in any case."""
     roots = {name: x for name, x in zip(names, leaves) if not isinstance(x, Handle | np.ndarray)}
+    records = tree.kinds(spec)
+    roots |= {base.__name__: base for kind in records for base in kind.__mro__ if base.__module__ != "builtins"}
     state = State({"": f, **roots})
     types = {k: type_of(x).with_shape(shape) for k, (x, shape) in enumerate(zip(leaves, shapes))
              if shape is not None}
     labels = {handle: slots[0].path for handle, slots in state.tensors.items() if slots}
     labels.update((id(x), name) for name, x in zip(names, leaves) if isinstance(x, Handle))
+
+    def is_one(x: Any) -> bool:
+        return type(x) in records
+
     scope = Trace(labels, {id(x): types[k] for k, x in enumerate(leaves) if isinstance(x, Handle)}, state.arrays)
     try:
         with setting(SIZES, sizes), tracing_into(scope):
             arrays = {k: Tensor(symbol(names[k], types[k])) for k, x in enumerate(leaves)
                       if isinstance(x, np.ndarray)}
             args, kwargs = tree.unflatten(spec, [arrays.get(k, x) for k, x in enumerate(leaves)])
-            given = [(path, x, tree.entries(x)) for path, x in tree.containers((args, kwargs))]
+            given = [(tree.Held(path), x, tree.entries(x, is_one))
+                     for path, x in tree.containers((args, kwargs), is_one)]
             before = draws(state)
             if UNSEEDED in state.called:
                 note("a generator of random numbers is made inside of a compiled function, without a seed: its numbers "
@@ -195,8 +202,9 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             if scope.asks_hooks:
                 state.numbers.append((Slot(vars(LEAVES), "changes", "how often hooks of tensors changed"),
                                       LEAVES.changes))
-            refilled = [(path, x) for path, x, old in given if not tree.same(tree.entries(x), old)]
-            made = Collector(scope, state, arrays, leaves).collect(y, sizes.guards, refilled)
+            refilled = [(held, x) for held, x, old in given if not tree.same(tree.entries(x, is_one), old)]
+            made = Collector(scope, state, arrays, leaves, is_one, {id(x): held for held, x, _ in given}
+                             ).collect(y, sizes.guards, refilled)
     finally:
         for record in state.records:
             restore(record)
@@ -206,7 +214,7 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
 
 def traced_on(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], follower: Follower) -> Traced:
     """The function on arguments of the sizes that they have, for one who follows: nothing runs, state is put back."""
-    leaves, spec = tree.flatten((args, kwargs), tree.given)
+    leaves, spec = tree.flatten((args, kwargs), tree.given, shared=True)
     with held(), setting(FOLLOWER, follower):
         return trace(f, spec, leaves, tuple(map(shape_of, leaves)), leaf_names(f, spec), Sizes({}, []))
 
@@ -258,18 +266,20 @@ def restore(record: Record) -> None:
 class Collector:
     """Sorts out what a trace has read, rebound and returned."""
 
-    def __init__(self, scope: Trace, state: State, arrays: dict[int, Tensor], leaves: Sequence[Any]) -> None:
+    def __init__(self, scope: Trace, state: State, arrays: dict[int, Tensor], leaves: Sequence[Any],
+                 record: Callable[[Any], bool], held: dict[int, tree.Held]) -> None:
         self.scope, self.state, self.arrays, self.leaves = scope, state, arrays, leaves
+        self.record, self.held = record, held       # of what is among the arguments
         self.handles: list[Handle] = []
         self.places: dict[int, int] = {}
         self.results: list[Value] = []
         self.made: dict[int, int] = {}
         self.makes: list[Made] = []
 
-    def collect(self, y: Any, guards: list[Guard], refilled: list[tuple[tuple[Any, ...], Any]]) -> Traced:
+    def collect(self, y: Any, guards: list[Guard], refilled: list[tuple[tree.Held, Any]]) -> Traced:
         """The graph and the plan of effects; `refilled` are containers among the arguments that hold something else."""
         spec, parts = self.template(y, "the result")
-        contents = [(path, *self.contents(x)) for path, x in refilled]
+        contents = [(held, *self.contents(x)) for held, x in refilled]
         slots = [self.change(record, key) for record in self.state.records for key in changed(record)]
         seen = list(self.scope.seen.values())
         writes = [(self.place(s.handle), self.result(s.value)) for s in seen
@@ -316,15 +326,24 @@ class Collector:
         """How to make a container of tensors anew at every call."""
         if isinstance(x, list | dict) and id(x) in self.state.seen:
             return None, [Part("object", x)]
-        leaves, spec = tree.flatten(x, lambda y: tree.is_record(y) and id(y) not in self.state.seen)
+        leaves, spec = tree.flatten(x, lambda y: (tree.is_record(y) or self.record(y)) and id(y) not in self.state.seen)
         return spec, [self.part(leaf, path) for leaf in leaves]
 
     def contents(self, x: Any) -> tuple[tree.Spec | None, list[Part]]:
-        """What a list or dict among the arguments holds from now on; arrays that it was given as they are."""
+        """What a container among the arguments holds from now on; arrays and containers that are given as they are."""
         number = {id(symbol): k for k, symbol in self.arrays.items()}
-        leaves, spec = tree.flatten(x, tree.given)
+        leaves, spec = tree.flatten(self.kept(x), self.record)
         return spec, [Part("argument", number[id(leaf)]) if id(leaf) in number else
                       self.part(leaf, "an argument") for leaf in leaves]
+
+    def kept(self, x: Any) -> Any:
+        """A tree with the place of each container inside of it that is among the arguments."""
+        found = tree.entries(x, self.record)
+        if found is None:
+            return x
+        kind, keys, parts = found
+        return tree.unflatten(tree.Spec(kind, keys, (None,) * len(keys)),
+                              [self.held.get(id(part)) or self.kept(part) for part in parts])
 
     def part(self, x: Any, path: str) -> Part:
         """How to make one leaf at every call."""

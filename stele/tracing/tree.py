@@ -1,10 +1,16 @@
-"""Nested containers: tuples, lists, dicts, dataclasses and modules taken apart into leaves and put together again."""
+"""Nested containers: tuples, lists, dicts, records and modules taken apart into leaves and put together again.
+
+A record is an object that stands for its attributes, such as a dataclass.
+"""
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
+from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+HEAP = 1 << 9       # Py_TPFLAGS_HEAPTYPE: a class that Python code made
 
 
 @runtime_checkable
@@ -15,6 +21,11 @@ class Branch(Protocol):
 
 
 Entries = tuple[type, tuple[Any, ...], tuple[Any, ...]]
+
+
+class Again:
+    """The kind of a container that a tree holds once more; its key is the number of the first among all that can be
+    changed, in the order in which they come."""
 
 
 class Spec(NamedTuple):
@@ -32,16 +43,36 @@ def is_record(x: Any) -> bool:
         and not isinstance(x, Branch)
 
 
+@lru_cache(maxsize=256)
+def numbers(n: int) -> tuple[int, ...]:
+    return tuple(range(n))
+
+
+def slots_of(kind: type) -> list[str]:
+    """The names a class and its bases keep in __slots__."""
+    found: list[str] = []
+    for base in kind.__mro__:
+        own = vars(base).get("__slots__", ())
+        found.extend(name for name in ((own,) if isinstance(own, str) else own) if not name.startswith("__"))
+    return found
+
+
+def attributes(x: Any) -> dict[str, Any]:
+    """What an object holds, by name: fields of a dataclass first."""
+    names = [f.name for f in fields(x)] if hasattr(type(x), "__dataclass_fields__") else slots_of(type(x))
+    return {name: getattr(x, name) for name in names if hasattr(x, name)} | getattr(x, "__dict__", {})
+
+
 def entries(x: Any, record: Callable[[Any], bool] = is_record) -> Entries | None:
     """Kind, keys and parts of a container; None for a leaf. What is no `record` is a leaf, though it be a dataclass."""
     if isinstance(x, tuple):
-        return type(x), tuple(range(len(x))), x
+        return type(x), numbers(len(x)), x
     if isinstance(x, list):
-        return list, tuple(range(len(x))), tuple(x)
+        return list, numbers(len(x)), tuple(x)
     if isinstance(x, dict):
         return dict, tuple(x), tuple(x.values())
     if record(x):
-        own = {f.name: getattr(x, f.name) for f in fields(x) if hasattr(x, f.name)} | getattr(x, "__dict__", {})
+        own = attributes(x)
         return type(x), tuple(own), tuple(own.values())
     return None
 
@@ -51,28 +82,54 @@ def same(a: Entries | None, b: Entries | None) -> bool:
     return a is not None and b is not None and a[:2] == b[:2] and all(x is y for x, y in zip(a[2], b[2]))
 
 
-def flatten(tree: Any, record: Callable[[Any], bool] = is_record) -> tuple[list[Any], Spec | None]:
-    """The leaves in order, and the spec that puts them together again; dataclasses that are no `record` are leaves.
+def flatten(tree: Any, record: Callable[[Any], bool] = is_record, shared: bool = False
+            ) -> tuple[list[Any], Spec | None]:
+    """The leaves in order, and the spec that puts them together again; objects that are no `record` are leaves.
+
+    A list, dict or record that the tree holds at two places is taken for two, unless it is to stay `shared`.
 
     >>> flatten({"a": (1, 2), "b": [3]})[0]
     [1, 2, 3]
     """
     leaves: list[Any] = []
-    return leaves, _flatten(tree, leaves, record)
+    return leaves, _flatten(tree, leaves, record, {} if shared else None)
 
 
-def _flatten(tree: Any, leaves: list[Any], record: Callable[[Any], bool]) -> Spec | None:
+def _flatten(tree: Any, leaves: list[Any], record: Callable[[Any], bool], met: dict[int, int] | None) -> Spec | None:
     found = entries(tree, record)
     if found is None:
         leaves.append(tree)
         return None
     kind, keys, parts = found
-    return Spec(kind, keys, tuple(_flatten(part, leaves, record) for part in parts))
+    if met is not None and kind is not tuple and not isinstance(tree, tuple):
+        if id(tree) in met:
+            return Spec(Again, (met[id(tree)],), ())
+        met[id(tree)] = len(met)
+    return Spec(kind, keys, tuple([_flatten(part, leaves, record, met) for part in parts]))
 
 
 def given(x: Any) -> bool:
-    """No dataclass among the arguments of a compiled function is a record: it is an object, whose state is found."""
+    """No object is a record: among the arguments of a compiled function it is one whose state is found."""
     return False
+
+
+def kinds(spec: Spec | None) -> frozenset[type]:
+    """The classes of the records and named tuples in a tree."""
+    if spec is None:
+        return frozenset()
+    own = () if spec.kind in (tuple, list, dict) else (spec.kind,)
+    return frozenset(own).union(*(kinds(part) for part in spec.parts))
+
+
+@cache
+def base_of(kind: type) -> Any:
+    """The class of Python's own that objects of a class are laid out as: `object`, where its attributes are all."""
+    return next(base for base in kind.__mro__ if not base.__flags__ & HEAP)
+
+
+def blank(kind: Any) -> Any:
+    """An object of a class that holds nothing yet, as one is made for a copy."""
+    return base_of(kind).__new__(kind)
 
 
 def unflatten(spec: Spec | None, leaves: Iterable[Any]) -> Any:
@@ -81,32 +138,75 @@ def unflatten(spec: Spec | None, leaves: Iterable[Any]) -> Any:
     >>> unflatten(flatten([1, (2,)])[1], "ab")
     ['a', ('b',)]
     """
-    return _unflatten(spec, iter(leaves))
+    return _unflatten(spec, iter(leaves), [])
 
 
-def _unflatten(spec: Spec | None, leaves: Iterator[Any]) -> Any:
+def _unflatten(spec: Spec | None, leaves: Iterator[Any], met: list[Any]) -> Any:
     if spec is None:
         return next(leaves)
-    parts = [_unflatten(part, leaves) for part in spec.parts]
-    if spec.kind is list:
-        return parts
-    if spec.kind is dict:
-        return dict(zip(spec.keys, parts))
-    if not issubclass(spec.kind, tuple):
-        made = object.__new__(spec.kind)        # as a copy is made, by no constructor
-        for key, part in zip(spec.keys, parts):
-            object.__setattr__(made, key, part)
-        return made
-    return tuple(parts) if spec.kind is tuple else spec.kind(*parts)
+    kind, keys, parts = spec
+    if kind is Again:
+        return met[keys[0]]
+    if issubclass(kind, tuple):
+        held = [_unflatten(part, leaves, met) for part in parts]
+        return tuple(held) if kind is tuple else kind(*held)
+    made: Any = kind() if kind in (list, dict) else blank(kind)
+    met.append(made)
+    for key, part in zip(keys, parts):
+        held = _unflatten(part, leaves, met)
+        if kind is list:
+            made.append(held)
+        elif kind is dict:
+            made[key] = held
+        else:
+            object.__setattr__(made, key, held)
+    return made
 
 
-def containers(x: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """The lists and dicts of a tree, each behind the keys that lead to it, outer ones first."""
-    if isinstance(x, list | dict):
-        yield path, x
-    found = entries(x, given)
-    for key, part in zip(*found[1:]) if found is not None else ():
-        yield from containers(part, (*path, key))
+def containers(x: Any, record: Callable[[Any], bool]) -> list[tuple[tuple[Any, ...], Any]]:
+    """The lists, dicts and records of a tree, each behind the keys that lead to it first, outer ones first."""
+    found: dict[int, tuple[tuple[Any, ...], Any]] = {}
+    _containers(x, record, (), found)
+    return [*found.values()]
+
+
+def _containers(x: Any, record: Callable[[Any], bool], path: tuple[Any, ...],
+                found: dict[int, tuple[tuple[Any, ...], Any]]) -> None:
+    held = entries(x, record)
+    if held is None or id(x) in found:
+        return
+    if not isinstance(x, tuple):
+        found[id(x)] = path, x
+    for key, part in zip(*held[1:]):
+        _containers(part, record, (*path, key), found)
+
+
+class Held:
+    """A container that a tree holds, behind these keys, as an entry of another one."""
+
+    def __init__(self, path: tuple[Any, ...]) -> None:
+        self.path = path
+
+    def of(self, x: Any) -> Any:
+        """What this tree holds there."""
+        for key in self.path:
+            x = x[key] if isinstance(x, tuple | list | dict) else getattr(x, key)
+        return x
+
+
+def refill(x: Any, content: Any) -> None:
+    """Makes a list, a dict or a record hold what another one holds."""
+    if isinstance(x, list):
+        x[:] = content
+    elif isinstance(x, dict):
+        x.clear()
+        x.update(content)
+    else:
+        now, new = attributes(x), attributes(content)
+        for name in now.keys() - new.keys():
+            object.__delattr__(x, name)
+        for name, held in new.items():
+            object.__setattr__(x, name, held)
 
 
 def expand(tree: Any) -> Any:
