@@ -313,7 +313,7 @@ KINDS = *MODELS, SECOND
 def inputs(shapes: list[tuple[tuple[int | None, ...], str]], batch: int = 2, steps: int = 5) -> list[Array]:
     """What models of these inputs are given: normal numbers, small ones for integers."""
     rng = np.random.default_rng(batch)
-    whole = [[batch, *(steps if n is None else n for n in shape[1:])] for shape, _ in shapes]
+    whole = [[n or m for n, m in zip(shape, (batch, *[steps] * len(shape)))] for shape, _ in shapes]
     return [rng.integers(0, 7, s).astype(d) if "int" in d else rng.normal(size=s).astype(d)
             for s, (_, d) in zip(whole, shapes)]
 

@@ -115,8 +115,9 @@ def test_models_of_keras_2_give_what_it_gave(loaded: Any, tmp_path: Path) -> Non
 @needs_keras
 @pytest.mark.parametrize("kind", WHOLE)
 def test_keras_loads_the_hdf5_files_that_are_saved(kind: str, loaded: Any, tmp_path: Path) -> None:
-    if kind == "rescaled":
-        pytest.skip("Keras itself takes the layers of this file in another order, and fails")
+    if reason := {"rescaled": "takes the layers of this file in another order",
+                  "attentive": "does not know the score_mode that it wrote"}.get(kind):
+        pytest.skip(f"Keras itself {reason}, and fails")
     model = moved(loaded(kind, "h5"))
     keras.save(model, tmp_path / "tuned.h5", tmp_path / f"{kind}.h5")
     theirs = ask_keras().models.load_model(tmp_path / "tuned.h5", compile=False)
