@@ -1,9 +1,13 @@
 """Containers among arguments and results: lists and dicts that a function changes, dataclasses, and other objects."""
 from __future__ import annotations
 
+import copy
+import json
+import pickle
 from argparse import Namespace
 from collections import OrderedDict, UserDict, defaultdict
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
 
@@ -233,6 +237,96 @@ def test_another_object_of_data_at_each_call_is_no_other_function(case: str) -> 
         assert inside(mine) == inside(law)
         assert mine[0] is mine[-1]
     assert g.traces <= 3, g
+
+
+def matched(d: dict[str, Any]) -> Any:
+    match d:
+        case {"id": k, "x": x}:
+            return x * k
+        case _:
+            raise AssertionError
+
+
+def stored(d: dict[str, Any]) -> Any:
+    d["id"] = 0
+    d["z"] = d["x"] * 2
+    return d["x"]
+
+
+def joined(d: dict[str, Any]) -> Any:
+    d |= {"id": 7}
+    return d["x"]
+
+
+def removed(d: dict[str, Any]) -> Any:
+    del d["id"]
+    return d.pop("x") * 2
+
+
+def batch(k: int) -> dict[str, Any]:
+    return {"x": rows(k), "id": k, "path": f"{k}.png", "words": [f"a{k}", k], "inner": {"t": k, "y": rows(1)},
+            "plain": {"a": k, "b": [k]}}
+
+
+READ: dict[str, Any] = {
+    "by key": lambda d: d["x"] * d["id"],
+    "in a dict": lambda d: d["x"] * d["inner"]["t"],
+    "in a list": lambda d: d["x"] * d["words"][1],
+    "taken": lambda d: d.pop("id") * d["x"],
+    "as names": lambda d: (lambda x, **more: x * more["id"])(**d),
+    "copied": lambda d: {**d}["id"] * d["x"],
+    "copied by dict": lambda d: dict(d)["id"] * d.copy()["id"] * d["x"],
+    "copied by copy": lambda d: copy.copy(d)["id"] * d["x"],
+    "pickled": lambda d: pickle.loads(pickle.dumps(d["plain"]))["a"] * d["x"],
+    "gone through": lambda d: next(v for k, v in d.items() if k == "id") * d["x"],
+    "values": lambda d: [*d.values()][1] * d["x"],
+    "asked for": lambda d: d.get("id", 3) * d["x"],
+    "set where there is none": lambda d: d.setdefault("id", 3) * d["x"],
+    "joined": lambda d: (d | {"q": 1})["id"] * d["x"],
+    "joined to another": lambda d: ({"q": 1} | d)["id"] * d["x"],
+    "compared": lambda d: d["x"] * (2 if d["plain"] == {"a": 2, "b": [2]} else 3),
+    "not equal": lambda d: d["x"] * (2 if d["plain"] != {"a": 2, "b": [2]} else 3),
+    "printed": lambda d: (repr(d["plain"]), str(d["words"]), d["x"]),
+    "formatted": lambda d: ("%(id)s" % d, "{id}".format_map(d), d["x"]),    # noqa: UP031
+    "written as JSON": lambda d: (json.dumps(d["plain"]), d["x"]),
+    "by an operator": lambda d: itemgetter("id")(d) * d["x"],
+    "matched": matched,
+    "names of code": lambda d: eval("id * 2", {}, d) * d["x"],
+    "the last": lambda d: d.popitem()[1]["a"] * d["x"],
+    "returned": lambda d: (d["inner"], d["plain"], d["x"]),
+    "stored": stored,
+    "updated": lambda d: d.update(id=5, w=d["x"] * 3),
+    "joined in place": joined,
+}
+
+UNREAD: dict[str, Any] = {
+    "beside": lambda d: d["x"] * 2,
+    "beside what is inside": lambda d: d["x"] * d["inner"]["y"],
+    "asked whether it is there": lambda d: d["x"] if "id" in d and len(d) > 2 else d["inner"]["y"],
+    "in order": lambda d: (sorted(d), [*d], d["x"]),
+    "beside what is taken": lambda d: d.pop("x") * 2,
+    "beside what is new": lambda d: d.update(z=d["x"] * 2),
+    "removed": removed,
+    "all removed": lambda d: d.clear(),
+}
+
+
+@pytest.mark.parametrize("case", [*READ, *UNREAD])
+def test_numbers_and_texts_of_a_dict_are_reasons_to_trace_where_they_are_read(case: str) -> None:
+    f = {**READ, **UNREAD}[case]
+    g = st.compile(f)
+    for k in range(4):
+        mine, law = batch(k), batch(k)
+        assert plain(g(mine)) == plain(f(law))
+        assert plain(mine) == plain(law) and [*mine] == [*law]
+    assert g.traces == (1 if case in UNREAD else 4)
+
+
+def test_what_one_trace_reads_another_may_not() -> None:
+    f = st.compile(lambda d: d["x"] * d["id"] if d["x"].shape[0] == 2 else d["x"])
+    for k, n in enumerate((3, 3, 2, 2, 3, 2)):
+        x = st.full((n,), 2.0)
+        assert f({"x": x, "id": k}).tolist() == [2.0 * k if n == 2 else 2.0] * n
 
 
 def changes_both(a: Any, b: Any) -> Any:

@@ -123,7 +123,7 @@ class Compiled(Opaque, Generic[P, R]):
             if not kwargs and (made := self.latest(args)) is not MISS:
                 return made
             leaves, spec = tree.flatten((args, kwargs), self.variants.is_apart, shared=True)
-            key = (spec, GRAD.get(), sharing(leaves), *map(signature, leaves))
+            key = (spec, GRAD.get(), sharing(leaves), *map(signature, self.variants.told(spec, leaves)))
             for entry in self.variants.at_hand.get(key, ()):
                 if (made := entry.call(leaves)) is not MISS:
                     if len(leaves) == len(args) and all(map(is_, leaves, args)):
@@ -191,12 +191,13 @@ def compile(f: Callable[..., Any] | None = None, *, dims: Dims | None = None, co
     `dims={"x": {0: "batch"}}` leaves axis 0 of argument x open, so that every batch size runs the same program; an
     argument inside a container is named by its path, such as "batch.images". `options` are those of `st.Options`.
     Tensors and NumPy arrays among the arguments are inputs; Python numbers are constants: the function is traced again
-    for others. A list, dict or object among the arguments that f changes is changed by every call. Objects are told
-    apart by what they hold from the second one of their class on, where they hold nothing but data; any other is a
-    reason to trace again. With `control="python"` f is rewritten first: its if, while, for, and, or and not, which need
-    numbers of tensors, become `st.cond`, `st.while_loop` and `st.scan`, with break, continue and early returns; what f
-    calls is rewritten where it is decorated too. Raises TraceError where f looks at numbers of its tensors, which no
-    program can hold, ArgumentError where the source of what is to be rewritten is not there.
+    for others, unless they stand in a dict and it does not read them. A list, dict or object among the arguments that f
+    changes is changed by every call. Objects are told apart by what they hold from the second one of their class on,
+    where they hold nothing but data; any other is a reason to trace again. With `control="python"` f is rewritten
+    first: its if, while, for, and, or and not, which need numbers of tensors, become `st.cond`, `st.while_loop` and
+    `st.scan`, with break, continue and early returns; what f calls is rewritten where it is decorated too. Raises
+    TraceError where f looks at numbers of its tensors, which no program can hold, ArgumentError where the source of
+    what is to be rewritten is not there.
 
     >>> @st.compile(dims={"x": {0: "n"}})
     ... def f(x):

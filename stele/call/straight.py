@@ -92,7 +92,8 @@ class Writer:
         plan, read = self.plan, self.traced.grads_read
         lines = [f"{''.join(f'x{k}, ' for k in range(count_))}= leaves" if count_ else "() = leaves"]
         if leaves is not None:
-            tests = [f"grad_mode() is {GRAD.get()}", *(self.like(k, leaves) for k in range(count_))]
+            told = (k for k in range(count_) if k not in self.traced.unread)
+            tests = [f"grad_mode() is {GRAD.get()}", *(self.like(k, leaves) for k in told)]
             lines.append(f"if not ({' and '.join(tests)}): return MISS")
         for table, test in ((plan.same, "base[key] is not x"),
                             (plan.equal, "(now := base[key]) is not x and (type(now) is not type(x) or now != x)")):

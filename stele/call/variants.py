@@ -25,13 +25,14 @@ from stele.ir.types import show as shape_text
 from stele.pipeline import Options, build
 from stele.tracing import tree
 from stele.tracing.general import freed, general
-from stele.tracing.signature import Dims, Shapes, declare, family, kind, leaf_names, match, shape_of, widen
+from stele.tracing.signature import Dims, Shapes, declare, family, kind, leaf_names, match, shape_of, signature, widen
 from stele.tracing.state import CODE, SCALARS, is_data
 from stele.tracing.trace import Traced, trace
 
 MANY = 8        # traces of one call pattern after which a changing number is worth a warning
 MOST = 32       # plans kept of one call pattern
 PROGRAMS = 64   # programs kept of one function
+UNREAD = "what no trace has read"
 
 
 class Entry(NamedTuple):
@@ -65,6 +66,8 @@ class Variants:
         self.met: dict[Any, Any] = {}       # the first object of each class
         self.apart: set[Any] = set()
         self.whole: set[Any] = set()
+        self.unread: Newest[Any, frozenset[int]] = Newest(CALLS)    # of calls of one structure: leaves nobody has read
+        self.any_unread = False
         self.traces = 0
 
     @property
@@ -79,13 +82,21 @@ class Variants:
             for entry in self.at_hand.get(key, ()):     # made by another thread, while this one waited
                 if (made := entry.call(leaves)) is not MISS:
                     return made
-            if (made := self.known(key, leaves, shapes)) is not MISS:
+            if (made := self.known(key, spec, leaves, shapes)) is not MISS:
                 return made
-            variants, names = self.patterns(key, leaves), leaf_names(self.function, spec)
-            asked = Asked(lines(here()), (*key[:3], *map(kind, leaves)), shapes,
-                          {name: shown(x) for name, x in zip(names, leaves)})
+            variants, told = self.patterns(key, spec, leaves), self.told(spec, leaves)
+            asked = Asked(lines(here()), (*key[:3], *map(kind, told)), shapes,
+                          {name: shown(x) for name, x in zip(leaf_names(self.function, spec), told)})
             reason = why(asked, self.history, variants, self.function)
             plan, sizes = self.specialised(variants, spec, leaves, shapes, reason)
+            before, unread = self.unread.get(spec), plan.traced.unread
+            self.unread[spec] = unread = unread if before is None else unread & before
+            self.any_unread = any(self.unread.values())
+            if unread != (before or frozenset()):
+                latest = variants.pop()
+                key = (*key[:3], *map(signature, self.told(spec, leaves)))
+                variants = self.patterns(key, spec, leaves)
+                variants.append(latest)
             del variants[:-MOST]
             call = straight(plan, sizes, leaves, len(leaves))
             self.enter(key, Entry(plan, sizes, call))
@@ -95,6 +106,12 @@ class Variants:
             raise TraceError(f"{self.name} changed its own inputs while it was traced",
                              hint="Pass what changes as an argument.")
         return made
+
+    def told(self, spec: tree.Spec | None, leaves: Sequence[Any]) -> Sequence[Any]:
+        """The leaves, without those that no trace has read."""
+        if not self.any_unread or not (unread := self.unread.get(spec)):
+            return leaves
+        return [UNREAD if k in unread else x for k, x in enumerate(leaves)]
 
     def is_apart(self, x: Any) -> bool:
         """Whether an object among the arguments stands for what it holds."""
@@ -111,14 +128,14 @@ class Variants:
         self.apart |= new
         return bool(new)
 
-    def patterns(self, key: Any, leaves: Sequence[Any]) -> list[Variant]:
+    def patterns(self, key: Any, spec: tree.Spec | None, leaves: Sequence[Any]) -> list[Variant]:
         """The plans of this call pattern."""
-        return self.all.setdefault((*key[:3], *map(family, leaves)), [])
+        return self.all.setdefault((*key[:3], *map(family, self.told(spec, leaves))), [])
 
-    def known(self, key: Any, leaves: Sequence[Any], shapes: tuple[Any, ...]) -> Any:
+    def known(self, key: Any, spec: tree.Spec | None, leaves: Sequence[Any], shapes: tuple[Any, ...]) -> Any:
         """The call by a plan of the same pattern that was not tried for these shapes yet, or MISS."""
         tried = [entry.plan for entry in self.at_hand.get(key, ())]
-        for variant in [*self.patterns(key, leaves)]:
+        for variant in [*self.patterns(key, spec, leaves)]:
             plan, sizes = variant.plan, match(variant.shapes, shapes)
             if sizes is None or any(plan is other for other in tried):
                 continue

@@ -38,7 +38,8 @@ def general(traced: Traced, others: Mapping[str, Traced], sizes: Sizes) -> Trace
     """
     try:
         with setting(SIZES, sizes):
-            return Lines(traced, others, sizes).traced()
+            unread = traced.unread.intersection(*(other.unread for other in others.values()))
+            return replace(Lines(traced, others, sizes).traced(), unread=unread)
     except (Apart, SteleError):
         asked = "; ".join(f"{name} at {', '.join(lines(where))}" for name, where in sizes.asked.items())
         raise ShapeError("what is computed depends on the number of a size that was asked for: " + asked) from None

@@ -28,6 +28,7 @@ from stele.tracing import tree
 from stele.tracing.names import UNSEEDED
 from stele.tracing.signature import Shapes, leaf_names, shape_of, type_of
 from stele.tracing.state import SCALARS, Record, Slot, State
+from stele.tracing.watched import Left, Watch
 
 UNREAD: Any = object()
 
@@ -129,7 +130,7 @@ class Part(NamedTuple):
 class Traced:
     """What a call reads, makes and rebinds: a graph, whose parameters are `inputs` and then `constants`, and how
     handles, slots and what is returned come by its results, and so do containers among the arguments that are
-    `refilled`."""
+    `refilled`. Which leaves of the arguments are numbers or texts in entries of dicts that were left `unread`."""
 
     graph: Graph
     handles: list[Handle]
@@ -146,6 +147,7 @@ class Traced:
         default_factory=list[tuple[tree.Held, "tree.Spec | None", list[Part]]])
     state: State = field(default_factory=lambda: State({}))
     arrays: list[Slot] = field(default_factory=list[Slot])
+    unread: frozenset[int] = frozenset()
     pure: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -171,25 +173,20 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
           names: Sequence[str], sizes: Sizes) -> Traced:
     """Runs f on symbols for its tensors and arrays, of these shapes; the state it changed is put back in any case."""
     roots = {name: x for name, x in zip(names, leaves) if not isinstance(x, Handle | np.ndarray)}
-    records = tree.kinds(spec)
-    roots |= {base.__name__: base for kind in records for base in kind.__mro__ if base.__module__ != "builtins"}
+    watch = Watch(spec, leaves)
+    roots |= {base.__name__: base for kind in watch.kinds for base in kind.__mro__ if base.__module__ != "builtins"}
     state = State({"": f, **roots})
     types = {k: type_of(x).with_shape(shape) for k, (x, shape) in enumerate(zip(leaves, shapes))
              if shape is not None}
     labels = {handle: slots[0].path for handle, slots in state.tensors.items() if slots}
     labels.update((id(x), name) for name, x in zip(names, leaves) if isinstance(x, Handle))
-
-    def is_one(x: Any) -> bool:
-        return type(x) in records
-
     scope = Trace(labels, {id(x): types[k] for k, x in enumerate(leaves) if isinstance(x, Handle)}, state.arrays)
     try:
         with setting(SIZES, sizes), tracing_into(scope):
             arrays = {k: Tensor(symbol(names[k], types[k])) for k, x in enumerate(leaves)
                       if isinstance(x, np.ndarray)}
-            args, kwargs = tree.unflatten(spec, [arrays.get(k, x) for k, x in enumerate(leaves)])
-            given = [(tree.Held(path), x, tree.entries(x, is_one))
-                     for path, x in tree.containers((args, kwargs), is_one)]
+            args, kwargs = watch.given([arrays.get(k, x) for k, x in enumerate(leaves)])
+            given = [(x, watch.entries(x)) for x in watch.made]
             before = draws(state)
             if UNSEEDED in state.called:
                 note("a generator of random numbers is made inside of a compiled function, without a seed: its numbers "
@@ -202,9 +199,9 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             if scope.asks_hooks:
                 state.numbers.append((Slot(vars(LEAVES), "changes", "how often hooks of tensors changed"),
                                       LEAVES.changes))
-            refilled = [(held, x) for held, x, old in given if not tree.same(tree.entries(x, is_one), old)]
-            made = Collector(scope, state, arrays, leaves, is_one, {id(x): held for held, x, _ in given}
-                             ).collect(y, sizes.guards, refilled)
+            refilled = [x for x, old in given if not tree.same(watch.entries(x), old)]
+            made = Collector(scope, state, arrays, leaves, watch).collect(y, sizes.guards, refilled)
+            made.unread = watch.unread()
     finally:
         for record in state.records:
             restore(record)
@@ -267,19 +264,18 @@ class Collector:
     """Sorts out what a trace has read, rebound and returned."""
 
     def __init__(self, scope: Trace, state: State, arrays: dict[int, Tensor], leaves: Sequence[Any],
-                 record: Callable[[Any], bool], held: dict[int, tree.Held]) -> None:
-        self.scope, self.state, self.arrays, self.leaves = scope, state, arrays, leaves
-        self.record, self.held = record, held       # of what is among the arguments
+                 watch: Watch) -> None:
+        self.scope, self.state, self.arrays, self.leaves, self.watch = scope, state, arrays, leaves, watch
         self.handles: list[Handle] = []
         self.places: dict[int, int] = {}
         self.results: list[Value] = []
         self.made: dict[int, int] = {}
         self.makes: list[Made] = []
 
-    def collect(self, y: Any, guards: list[Guard], refilled: list[tuple[tree.Held, Any]]) -> Traced:
+    def collect(self, y: Any, guards: list[Guard], refilled: list[Any]) -> Traced:
         """The graph and the plan of effects; `refilled` are containers among the arguments that hold something else."""
         spec, parts = self.template(y, "the result")
-        contents = [(held, *self.contents(x)) for held, x in refilled]
+        contents = [(self.watch.held[id(x)], *self.contents(x)) for x in refilled]
         slots = [self.change(record, key) for record in self.state.records for key in changed(record)]
         seen = list(self.scope.seen.values())
         writes = [(self.place(s.handle), self.result(s.value)) for s in seen
@@ -326,24 +322,20 @@ class Collector:
         """How to make a container of tensors anew at every call."""
         if isinstance(x, list | dict) and id(x) in self.state.seen:
             return None, [Part("object", x)]
-        leaves, spec = tree.flatten(x, lambda y: (tree.is_record(y) or self.record(y)) and id(y) not in self.state.seen)
+        leaves, spec = tree.flatten(x, self.is_record)
         return spec, [self.part(leaf, path) for leaf in leaves]
+
+    def is_record(self, x: Any) -> bool:
+        """Whether an object is made anew at every call: one that the function has made."""
+        return (tree.is_record(x) or self.watch.is_record(x)) and id(x) not in self.state.seen
 
     def contents(self, x: Any) -> tuple[tree.Spec | None, list[Part]]:
         """What a container among the arguments holds from now on; arrays and containers that are given as they are."""
         number = {id(symbol): k for k, symbol in self.arrays.items()}
-        leaves, spec = tree.flatten(self.kept(x), self.record)
-        return spec, [Part("argument", number[id(leaf)]) if id(leaf) in number else
+        leaves, spec = tree.flatten(self.watch.kept(x), self.watch.is_record)
+        return spec, [Part("argument", leaf.number) if isinstance(leaf, Left) else
+                      Part("argument", number[id(leaf)]) if id(leaf) in number else
                       self.part(leaf, "an argument") for leaf in leaves]
-
-    def kept(self, x: Any) -> Any:
-        """A tree with the place of each container inside of it that is among the arguments."""
-        found = tree.entries(x, self.record)
-        if found is None:
-            return x
-        kind, keys, parts = found
-        return tree.unflatten(tree.Spec(kind, keys, (None,) * len(keys)),
-                              [self.held.get(id(part)) or self.kept(part) for part in parts])
 
     def part(self, x: Any, path: str) -> Part:
         """How to make one leaf at every call."""

@@ -113,11 +113,16 @@ def given(x: Any) -> bool:
     return False
 
 
+def comes_again(spec: Spec | None) -> bool:
+    """Whether a tree holds something at two places."""
+    return spec is not None and (spec.kind is Again or any(comes_again(part) for part in spec.parts))
+
+
 def kinds(spec: Spec | None) -> frozenset[type]:
     """The classes of the records and named tuples in a tree."""
     if spec is None:
         return frozenset()
-    own = () if spec.kind in (tuple, list, dict) else (spec.kind,)
+    own = () if spec.kind in (tuple, list, dict, Again) else (spec.kind,)
     return frozenset(own).union(*(kinds(part) for part in spec.parts))
 
 
@@ -132,28 +137,30 @@ def blank(kind: Any) -> Any:
     return base_of(kind).__new__(kind)
 
 
-def unflatten(spec: Spec | None, leaves: Iterable[Any]) -> Any:
-    """The tree of this shape with these leaves.
+def unflatten(spec: Spec | None, leaves: Iterable[Any], table: type[dict[Any, Any]] = dict,
+              made: list[Any] | None = None) -> Any:
+    """The tree of this shape with these leaves, its dicts of the class `table`; what of it can be changed is added to
+    the list `made`, outer ones first.
 
     >>> unflatten(flatten([1, (2,)])[1], "ab")
     ['a', ('b',)]
     """
-    return _unflatten(spec, iter(leaves), [])
+    return _unflatten(spec, iter(leaves), table, [] if made is None else made)
 
 
-def _unflatten(spec: Spec | None, leaves: Iterator[Any], met: list[Any]) -> Any:
+def _unflatten(spec: Spec | None, leaves: Iterator[Any], table: type[dict[Any, Any]], met: list[Any]) -> Any:
     if spec is None:
         return next(leaves)
     kind, keys, parts = spec
     if kind is Again:
         return met[keys[0]]
     if issubclass(kind, tuple):
-        held = [_unflatten(part, leaves, met) for part in parts]
+        held = [_unflatten(part, leaves, table, met) for part in parts]
         return tuple(held) if kind is tuple else kind(*held)
-    made: Any = kind() if kind in (list, dict) else blank(kind)
+    made: Any = table() if kind is dict else [] if kind is list else blank(kind)
     met.append(made)
     for key, part in zip(keys, parts):
-        held = _unflatten(part, leaves, met)
+        held = _unflatten(part, leaves, table, met)
         if kind is list:
             made.append(held)
         elif kind is dict:
