@@ -149,6 +149,9 @@ class Oracle:
         is_lost = noise in ("sum", "coarse") and overflows(kind, numbers, dtypes, attributes)
         if self.rng is not None and is_lost:
             y = self.anything(np.shape(y)).astype(np.asarray(y).dtype)
+        if self.rng is not None and kind.name == "fourier" and np.iscomplexobj(y):  # of real numbers too in both parts
+            top = epsilon(dtypes[0]) * np.max(np.abs(y), initial=0, where=np.isfinite(y))
+            y = y + top * (self.rng.uniform(-1, 1, y.shape) + 1j * self.rng.uniform(-1, 1, y.shape))
         if self.rng is not None and kind.name == "einsum":      # which sum of infinities comes first nobody says
             y = np.where(np.isfinite(y), y, self.anything(np.shape(y)).astype(np.asarray(y).dtype))
         if self.rng is not None and kind.name in ("equal", "not_equal") and dtypes[0].is_float:
