@@ -335,3 +335,59 @@ def test_parts_of_open_sizes_share_what_is_written(case: str) -> None:
             for found, wanted in zip(g(x.copy()), f(x.numpy().copy())):
                 np.testing.assert_array_equal(found.numpy(), wanted)
     assert g.compiles <= 3
+
+
+KEPT: dict[Any, Any] = {}
+
+
+def looked_at(x: Any) -> Any:
+    """All that Python sees of sizes, of which none is part of the graph."""
+    n, m = x.shape
+    KEPT.setdefault(n, x.size)
+    return {"shape": x.shape, "of": (n, x.size, n // 2, [len(x), -n]), n: f"{n:>4} {x.shape} {m!s}", "sum": x.sum()}, \
+        n in {3, 8}, {3: "three", 8: "eight"}.get(n, "none"), sorted({n, 3}), np.array(x.shape)
+
+
+@pytest.mark.parametrize("dims", [None, {"x": {0: "n", 1: "m"}}], ids=["opened", "open"])
+def test_sizes_leave_a_compiled_function_as_numbers(dims: Any) -> None:
+    f = st.compile(looked_at, dims=dims)
+    for shape in ((5, 2), (8, 3), (3, 3), (0, 1), (5, 2)):
+        x = drawn(*shape)
+        KEPT.clear()
+        want, kept = repr(looked_at(x)), repr(KEPT)
+        for _ in range(2):
+            KEPT.clear()
+            assert (repr(f(x)), repr(KEPT)) == (want, kept)
+            assert all(type(key) is int for key in KEPT)
+
+
+def test_sizes_stay_as_numbers_in_what_a_compiled_function_changes() -> None:
+    class Holder:
+        rows: Any = 0
+
+    holder = Holder()
+
+    @st.compile
+    def f(d: Any) -> Any:
+        holder.rows = d["x"].shape[0] + 1
+        d[d["x"].shape[0]] = [d["x"].shape]
+        return d["x"] * 2
+
+    for n in (4, 6, 1, 6):
+        d = {"x": drawn(n, 2)}
+        f(d)
+        assert (holder.rows, d[n], type(list(d)[-1]), type(d[n][0][0])) == (n + 1, [(n, 2)], int, int)
+
+
+def test_the_size_of_a_placeholder_has_a_name() -> None:
+    n = st.placeholder(("n", 3)).shape[0]
+    assert (str(n), f"{n + 1:>5}", hash(n)) == ("n", "  n+1", hash(n + 0))
+
+
+def test_all_of_one_open_length_are_combined_by_one_graph() -> None:
+    f = st.compile(lambda x, y: st.associative_scan(lambda a, b: (a[0] + b[0], a[1] * b[1]), (x, y)), dims={
+        "x": {0: "n"}, "y": {0: "n"}})
+    for n in (3, 8, 5):
+        x, y = drawn(n), drawn(n)
+        for got, want in zip(f(x, y), (np.cumsum(x), np.cumprod(y))):
+            np.testing.assert_allclose(got, want, rtol=1e-5)

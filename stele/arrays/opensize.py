@@ -11,7 +11,7 @@ import numpy as np
 
 from stele.ir.door import public
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import axis_of, below, number_of, same
+from stele.ir.types import SIZES, axis_of, below, number_of, same
 
 Operation = Callable[[Any, Any], Any]
 
@@ -19,11 +19,11 @@ Operation = Callable[[Any, Any], Any]
 class OpenSize(Size):
     """A symbolic size: sums, products and whole parts of it stay symbolic, comparisons are guarded, never guessed.
 
-    What needs its number (`float(n)`, `range(n)`, `n ** 0.5`) gets that of this call, which is guarded too.
+    What needs its number (`float(n)`, `range(n)`, `n ** 0.5`, `f"{n}"`, `n in {4, 8}`) gets that of this call, which is
+    guarded too.
     """
 
     __slots__ = ()
-    __hash__ = Size.__hash__
 
     # Comparisons
 
@@ -68,6 +68,9 @@ class OpenSize(Size):
 
     # Numbers
 
+    def __hash__(self) -> int: return hash(told(self))
+    def __str__(self) -> str: return str(told(self))
+    def __format__(self, form: str) -> str: return format(n if isinstance(n := told(self), int) else str(n), form)
     def __index__(self) -> int: return number_of(plain(self))
     def __float__(self) -> float: return float(number_of(plain(self)))
     def __round__(self, digits: int | None = None) -> Any: return self
@@ -77,6 +80,10 @@ class OpenSize(Size):
         """What NumPy makes of a size is made of its number."""
         return getattr(ufunc, method)(*(number_of(plain(x)) if isinstance(x, Size) else x for x in inputs), **options)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(number_of(plain(self)), dtype)
+
+    __repr__ = __str__
     __int__ = __index__
     __floor__ = __ceil__ = __trunc__
 
@@ -172,6 +179,16 @@ def whole(x: Any) -> Any:
 def opened(n: Any) -> Any:
     """A dimension for the user."""
     return OpenSize(n.terms) if isinstance(n, Size) else n
+
+
+def told(n: OpenSize) -> Dim:
+    """What code sees that looks at a size: its number where sizes have one, what it is called where they have none."""
+    return plain(n) if SIZES.get() is None else number_of(plain(n))
+
+
+def numbered(x: Any) -> Any:
+    """What leaves a compiled function, or stays in what it has changed: the number of a size, else x itself."""
+    return number_of(plain(x)) if isinstance(x, OpenSize) else x
 
 
 def plain(x: Any) -> Any:

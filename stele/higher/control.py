@@ -259,11 +259,10 @@ def associative_scan(f: Callable[..., Any], elems: Any, reverse: bool = False, a
     if scalars := [x for x in given if not x.ndim]:
         raise ShapeError(f"associative_scan runs along an axis of elems, got {scalars[0].value.type}")
     moved = [F.moveaxis(x, axis, 0) for x in given]
-    lengths = {x.shape[0] for x in moved}
-    if len(lengths) != 1:
+    if not moved or any(x.shape[0] != moved[0].shape[0] for x in moved):
         raise ShapeError(f"associative_scan needs elems of one length along axis {axis}, got "
                          f"{', '.join(str(x.value.type) for x in given) or 'none'}")
-    n: Any = lengths.pop()
+    n: Any = moved[0].shape[0]
 
     def both(a: list[Tensor], b: list[Tensor]) -> list[Tensor]:
         leaves, made = tree.flatten(y := f(x := tree.unflatten(spec, a), tree.unflatten(spec, b)))

@@ -13,6 +13,7 @@ from weakref import ref
 
 import numpy as np
 
+from stele.arrays.opensize import numbered
 from stele.arrays.tensor import Tensor
 from stele.backend.devices import current
 from stele.backend.locks import held
@@ -203,8 +204,9 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             made = Collector(scope, state, arrays, leaves, watch).collect(y, sizes.guards, refilled)
             made.unread = watch.unread()
     finally:
-        for record in state.records:
-            restore(record)
+        with setting(SIZES, sizes):     # keys that are sizes are found by their numbers
+            for record in state.records:
+                restore(record)
     # once more where f has imported what is to be watched
     return made if state.absent.isdisjoint(sys.modules) else trace(f, spec, leaves, shapes, names, sizes)
 
@@ -323,7 +325,7 @@ class Collector:
         if isinstance(x, list | dict) and id(x) in self.state.seen:
             return None, [Part("object", x)]
         leaves, spec = tree.flatten(x, self.is_record)
-        return spec, [self.part(leaf, path) for leaf in leaves]
+        return tree.keyed(numbered, spec), [self.part(leaf, path) for leaf in leaves]
 
     def is_record(self, x: Any) -> bool:
         """Whether an object is made anew at every call: one that the function has made."""
@@ -333,7 +335,7 @@ class Collector:
         """What a container among the arguments holds from now on; arrays and containers that are given as they are."""
         number = {id(symbol): k for k, symbol in self.arrays.items()}
         leaves, spec = tree.flatten(self.watch.kept(x), self.watch.is_record)
-        return spec, [Part("argument", leaf.number) if isinstance(leaf, Left) else
+        return tree.keyed(numbered, spec), [Part("argument", leaf.number) if isinstance(leaf, Left) else
                       Part("argument", number[id(leaf)]) if id(leaf) in number else
                       self.part(leaf, "an argument") for leaf in leaves]
 
@@ -346,6 +348,7 @@ class Collector:
                 self.made[id(x)] = len(self.makes)
                 self.makes.append(Made(self.result(x._value), x.requires_grad, x.leaf))
             return Part("made", self.made[id(x)])
+        x = numbered(x)
         if not isinstance(x, SCALARS) and id(x) not in self.state.seen and self.holds_symbols(x):
             raise TraceError(f"{path} keeps a {type(x).__name__} that was made while tracing, with tensors inside",
                              hint="Make it before the call, so that each call finds it and rebinds its tensors.")
@@ -367,7 +370,7 @@ class Collector:
         if key not in now:
             raise TraceError(f"{path} was deleted inside of a compiled function, which runs its Python only once",
                              hint="Set it to None instead.")
-        return (Slot(record.base, key, path), *self.template(now[key], path))
+        return (Slot(record.base, numbered(key), path), *self.template(now[key], path))
 
 
 def changed(record: Record) -> list[Any]:

@@ -237,6 +237,11 @@ def map(f: Callable[..., Any], tree: Any) -> Any:
     return unflatten(spec, [f(x) for x in leaves])
 
 
+def keyed(f: Callable[[Any], Any], spec: Spec | None) -> Spec | None:
+    """The spec of a tree with f on its keys."""
+    return spec and Spec(spec.kind, tuple(f(key) for key in spec.keys), tuple(keyed(f, part) for part in spec.parts))
+
+
 def paths(spec: Spec | None, root: str = "") -> list[str]:
     """A name for each leaf, such as `x`, `x.0` or `batch.images`.
 
