@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele.errors import DataError, GraphError
+from stele import nn
+from stele.errors import ArgumentError, DataError, DTypeError, GraphError, ShapeError
 from stele.tracing.tree import attributes
 
 
@@ -378,3 +379,71 @@ def test_an_object_that_is_another_at_each_call_is_warned_of() -> None:
         for k in range(9):
             assert f(Pair(rows(k), {"a set"})).tolist() == (rows(k) * 2).tolist()
     assert f.compiles == 1
+
+
+def test_keys_of_dicts_may_come_in_any_order() -> None:
+    """Of tangents, cotangents, carries and results of branches: they were taken by their places."""
+    a, b, one, none = (st.tensor(v) for v in (2.0, 5.0, 1.0, 0.0))
+    d, change = {"a": a, "b": b}, {"b": one, "a": none}
+
+    def product(d: Any) -> Any:
+        return d["a"] ** 2 * d["b"]
+
+    @st.custom_jvp
+    def both(x: Any) -> Any:
+        return {"a": x * 2, "b": x * 3}
+
+    @both.defjvp
+    def _(args: Any, tangents: Any) -> Any:
+        return {"b": args[0] * 3, "a": args[0] * 2}, {"b": tangents[0] * 3, "a": tangents[0] * 2}
+
+    turned = lambda c, *_: {"b": c["b"] + 1, "a": c["a"] * 2}
+    for run in (lambda f: f, st.compile):
+        assert float(run(lambda: st.jvp(product, (d,), (change,))[1])()) == 4
+        assert {k: float(v) for k, v in run(lambda: st.hvp(product, d, change))().items()} == {"a": 4, "b": 0}
+        assert float(run(lambda: st.vjp(lambda x: {"a": x, "b": x * 7}, a)[1](change)[0])()) == 7
+        assert {k: float(v) for k, v in run(lambda: st.jvp(both, (a,), (one,))[1])().items()} == {"a": 2, "b": 3}
+        for f in (lambda: st.fori_loop(0, 2, lambda i, c: turned(c), d),
+                  lambda: st.while_loop(lambda c: c["b"] < 7, turned, d),
+                  lambda: st.scan(lambda c, x: (turned(c), x), d, st.ones(2))[0],
+                  lambda: st.cond(a > 0, lambda: {"b": b + 2, "a": a * 4}, lambda: d)):
+            assert {k: float(v) for k, v in run(f)().items()} == {"a": 8, "b": 7}
+        sums = run(lambda: st.associative_scan(lambda x, y: {"b": x["b"] + y["b"], "a": x["a"] * y["a"]},
+                                               {"a": st.ones(3) * 2, "b": st.ones(3)}))()
+        assert (sums["a"].tolist(), sums["b"].tolist()) == ([2, 4, 8], [1, 2, 3])
+
+
+@pytest.mark.parametrize("tangents, message", [
+    (({"c": 1.0, "a": 0.0},), r"the structure of its arguments, \(\{'a': float32\[\], 'b': float32\[\]\},\), got "),
+    (([1.0, 0.0],), "have the structure of its arguments"), (st.ones(2), r"the tangents of jvp must be a tuple")])
+def test_tangents_of_another_structure_are_refused(tangents: Any, message: str) -> None:
+    with pytest.raises((GraphError, ArgumentError), match=message):
+        st.jvp(lambda d: d["a"] * d["b"], ({"a": 2.0, "b": 5.0},), tangents)
+    with pytest.raises(ArgumentError, match=r"the arguments of jvp must be a tuple.*st\.jvp\(f, \(x,\), \(dx,\)\)"):
+        st.jvp(lambda x: x * 2, st.ones(3), st.ones(3))
+
+
+def test_modules_are_differentiated_in_every_mode() -> None:
+    layer, x = nn.Linear(2, 1), st.tensor([3.0, 4.0])
+    w = layer.weight.numpy().copy()
+    change = {"bias": st.zeros(1), "weight": st.ones(1, 2)}
+    found = st.hvp(lambda layer: (layer.weight ** 3).sum() + layer.bias.sum(), layer, change)
+    np.testing.assert_allclose(found["weight"], 6 * w, rtol=1e-6)
+    _, dy = st.jvp(lambda layer: layer(x), (layer,), (change,))
+    np.testing.assert_allclose(dy, [7.0], rtol=1e-6)
+    _, pull = st.vjp(lambda layer, x: layer(x), layer, x)
+    of_layer, of_x = pull(st.tensor([2.0]))
+    np.testing.assert_allclose(of_layer["weight"], [[6.0, 8.0]], rtol=1e-6)
+    np.testing.assert_allclose(of_x, 2 * w[0], rtol=1e-6)
+    assert layer.weight.grad is None and of_layer["bias"].tolist() == [2.0]
+
+
+def test_what_backward_starts_from() -> None:
+    x = st.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    for gradient in (st.ones(4), st.ones(1), st.ones(2, 3), 2.0):
+        with pytest.raises(ShapeError, match=r"starts from has the shape \(3,\) of the tensor, got \("):
+            (x * 2).backward(gradient)
+    for loss in ((x * 2).astype("int32").sum(), st.tensor([1, 2]).sum(), (x > 1).sum()):
+        with pytest.raises(DTypeError, match=r"starts from a float number, got int\d\d: there is no derivative"):
+            loss.backward()
+    assert (x.is_leaf, (x * 2).is_leaf, (x * 2).detach().is_leaf, st.ones(2).is_leaf) == (True, False, True, True)

@@ -153,7 +153,7 @@ METHODS: Mapping[str, str] = {
     "mode": "st.unique(x, return_counts=True)", "dist": "st.norm(x - y)", "inverse": "st.linalg.inv(x)",
     "det": "st.linalg.det(x)", "logdet": "st.linalg.slogdet(x)", "svd": "st.linalg.svd(x)", "qr": "st.linalg.qr(x)",
     "cholesky": "st.linalg.cholesky(x)", "at": "y = x.clone(), then y[i] = new", "backward_": "x.backward()",
-    "grad_fn": "x.requires_grad", "is_leaf": "x.requires_grad", "adjoint": "x.mT.conj()",
+    "grad_fn": "x.requires_grad", "adjoint": "x.mT.conj()",
     "angle": "st.atan2(x.imag, x.real)", "addbmm": "x + (y @ z).sum(0)", "aminmax": "x.min(axis), x.max(axis)",
     "byte": "x.astype('uint8')", "char": "x.astype('int8')", "cfloat": "x.astype('complex64')",
     "cdouble": "x.astype('complex128')", "chalf": "x.astype('complex64')", "is_nonzero": "bool(x)",

@@ -417,13 +417,18 @@ class Tensor(Familiar):
 
         `gradient` stands for the ones that the derivative starts with, and lets it start from more than one number. The
         history is let go of afterwards, unless `retain_graph`. Raises GraphError where nothing requires gradients or
-        the history is gone, ShapeError for more than one number without a gradient.
+        the history is gone, ShapeError for more than one number without a gradient and for a gradient of another shape,
+        DTypeError for whole numbers.
 
         >>> x = st.tensor([1.0, 2.0], requires_grad=True)
         >>> (x * x).sum().backward()
         >>> x.grad.tolist()
         [2.0, 4.0]
         """
+        if not self.dtype.is_float:
+            raise DTypeError(f"backward() starts from a float number, got {self.dtype}: there is no derivative of it",
+                             hint="Compute the loss of floats: .mean() instead of .sum(), 2.0 instead of 2; what "
+                                  ".astype makes a whole number has none either.")
         if not self.requires_grad:
             raise GraphError("backward() on a tensor that depends on none that requires gradients",
                              hint="Make one with st.tensor(..., requires_grad=True), and compute outside of "
@@ -434,8 +439,11 @@ class Tensor(Familiar):
         if gradient is None and self.dtype.is_complex:
             raise DTypeError(f"backward() starts from a real number, got {self.dtype}",
                              hint="Write z.real.backward(), or give the gradient: z.backward(gradient=1).")
-        seed = None if gradient is None else self.beside(gradient).value
         value = self.value
+        seed = None if gradient is None else self.beside(gradient).value
+        if seed is not None and seed.shape != value.shape:
+            raise ShapeError(f"the gradient that backward() starts from has the shape {self.shape} of the tensor, got "
+                             f"{seed.shape}")
         pairs = backward(value, seed, retain_graph)
         for handle, g in pairs:
             handle.grad = Tensor(g)

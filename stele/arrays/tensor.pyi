@@ -140,7 +140,8 @@ class Tensor(Familiar):
 
         `gradient` stands for the ones that the derivative starts with, and lets it start from more than one number. The
         history is let go of afterwards, unless `retain_graph`. Raises GraphError where nothing requires gradients or
-        the history is gone, ShapeError for more than one number without a gradient.
+        the history is gone, ShapeError for more than one number without a gradient and for a gradient of another shape,
+        DTypeError for whole numbers.
 
         >>> x = st.tensor([1.0, 2.0], requires_grad=True)
         >>> (x * x).sum().backward()

@@ -95,6 +95,11 @@ class Handle:
         return self._requires_grad
 
     @property
+    def is_leaf(self) -> bool:
+        """Whether `backward` goes no further than this value: it was made by nothing that requires gradients."""
+        return self.leaf or not self._requires_grad
+
+    @property
     def grad(self) -> Any:
         """The gradient that `backward` has accumulated, or None."""
         tracing = TRACING.get()

@@ -125,7 +125,7 @@ class Leaves:
 
     def again(self, what: str, x: Any) -> Sequence[Value]:
         """The values of what a function returns for this tree; numbers take the dtype that they meet."""
-        leaves, spec = tree.flatten(x)
+        leaves, spec = tree.flatten(tree.arranged(x, self.spec))
         if spec != self.spec:
             raise TraceError(f"{what} returns {shown(x)} where it was given {shown(self.tree(self.values))}",
                              hint="Return the same containers with the same keys.")

@@ -89,7 +89,8 @@ def chosen(index: Value, functions: Sequence[Callable[..., Any]], names: Sequenc
 
         def traced(body: Body, f: Callable[..., Any]) -> Traced:
             def one() -> list[Any]:
-                leaves, spec = tree.flatten(f(*x.tree(entry[:count])))
+                y = f(*x.tree(entry[:count]))
+                leaves, spec = tree.flatten(tree.arranged(y, outputs[0][0]) if outputs else y)
                 made = [leaf if is_plain(leaf) else constant(leaf).value for leaf in leaves]
                 outputs.append((spec, made))
                 return made
@@ -265,7 +266,7 @@ def associative_scan(f: Callable[..., Any], elems: Any, reverse: bool = False, a
     n: Any = moved[0].shape[0]
 
     def both(a: list[Tensor], b: list[Tensor]) -> list[Tensor]:
-        leaves, made = tree.flatten(y := f(x := tree.unflatten(spec, a), tree.unflatten(spec, b)))
+        leaves, made = tree.flatten(y := tree.arranged(f(x := tree.unflatten(spec, a), tree.unflatten(spec, b)), spec))
         if made != spec or not all(fits(constant(leaf).value.type, v.value.type) for leaf, v in zip(leaves, a)):
             raise ShapeError(f"{COMBINING} returns {shown(y)} for two {shown(x)}",
                              hint="It combines many at once, along the first axis, into as many of their types.")

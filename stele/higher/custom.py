@@ -48,13 +48,15 @@ class Inner(Body):
 
 class Own(Aside):
     """The derivative that came with a function, at a call of it: the leaves of the arguments at `places` are operands,
-    of which the first `count` have derivatives; `handles` were read outside, and are operands behind them."""
+    of which the first `count` have derivatives; `handles` were read outside, and are operands behind them. What it
+    returns has the spec `out`."""
 
     forward: bool
 
     def __init__(self, f: Callable[..., Any], by: Callable[..., Any] | None, spec: tree.Spec | None,
-                 leaves: Sequence[Any], places: Sequence[int], count: int, handles: Sequence[Handle]) -> None:
-        self.f, self.by, self.spec, self.places = f, by, spec, (*places,)
+                 leaves: Sequence[Any], places: Sequence[int], count: int, handles: Sequence[Handle],
+                 out: tree.Spec | None) -> None:
+        self.f, self.by, self.spec, self.out, self.places = f, by, spec, out, (*places,)
         self.count, self.handles = count, (*handles,)
         self.leaves = tuple(None if k in places else x for k, x in enumerate(leaves))
 
@@ -86,7 +88,7 @@ class Own(Aside):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        return type(self), self.f, self.by, self.spec, self.places, self.leaves, self.handles
+        return type(self), self.f, self.by, self.spec, self.places, self.leaves, self.handles, self.out
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Own) and self.key == other.key
@@ -129,6 +131,7 @@ class Push(Own):
                                                  for k in range(len(self.leaves))])
         assert self.by is not None
         made, change = pair(self.by(args, tangents), self.by)
+        made = tree.arranged(made, self.out)
         leaves = tree.flatten(made)[0]
         if len(leaves) != len(y) or not all(fits(constant(r).value.type, t) for r, t in zip(leaves, y)):
             raise GraphError(f"the derivative of {self.f.__name__} returns {shown(made)} as its result, but "
@@ -192,7 +195,7 @@ def derived(rule: Callable[..., Own], call: Callable[..., Any], args: tuple[Any,
     (graph,), captured = enclosed([((*entry,), results)], body.known, name)
     own = sum(k < len(tree.flatten(args)[0]) for k in places)
     handles = [body.reads[v] for v in captured if v in body.reads]
-    done = Derived(graph, rule(spec, leaves, places, own, handles), own)(*x, *captured)
+    done = Derived(graph, rule(spec, leaves, places, own, handles, out), own)(*x, *captured)
     return tree.unflatten(out, tensors(list(parts(done)), operands.differentiable and GRAD.get()))
 
 

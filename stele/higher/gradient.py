@@ -13,10 +13,11 @@ from stele.eager.handle import TRACING, enable_grad, owner
 from stele.eager.hooks import of_leaf
 from stele.eager.live import is_symbolic
 from stele.errors import DTypeError, GraphError, ShapeError, kind
+from stele.higher.body import shown
 from stele.ir.door import public
 from stele.ir.graph import Value, walk
 from stele.ir.origin import lines
-from stele.ops.arguments import function, is_series, refuse, sequence, wholes
+from stele.ops.arguments import function, is_array, is_series, refuse, sequence, wholes
 from stele.ops.linear import Reshape, full, zeros_like
 from stele.tracing import tree
 from stele.transform import autodiff
@@ -195,15 +196,21 @@ def renewed(args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[tuple[Any, .
     """The arguments with fresh tensors in the chosen places, and these; of a module its parameters as they are."""
     new, wrt = list(args), list[Any]()
     for k in numbers:
-        if isinstance(args[k], tree.Branch):
-            wrt.append(tree.expand(args[k]))
-        else:
-            leaves, spec = tree.flatten(args[k])
-            leaves = [*map(fresh, leaves)]
-            continuous(leaves, f"argument {k}", "name other arguments with argnums=")
-            new[k] = tree.unflatten(spec, leaves)
-            wrt.append(tree.unflatten(spec, leaves))    # of its own: a function may take a dict apart
+        new[k], own = anew(args[k])
+        if new[k] is not args[k]:
+            continuous(tree.flatten(own)[0], f"argument {k}", "name other arguments with argnums=")
+        wrt.append(own)
     return tuple(new), wrt
+
+
+def anew(x: Any) -> tuple[Any, Any]:
+    """An argument with fresh tensors, and these in a container of their own, since a function may take a dict apart; a
+    module as it is, and its parameters."""
+    if isinstance(x, tree.Branch):
+        return x, tree.expand(x)
+    leaves, spec = tree.flatten(x)
+    leaves = [*map(fresh, leaves)]
+    return tree.unflatten(spec, leaves), tree.unflatten(spec, leaves)
 
 
 def continuous(leaves: Sequence[Tensor], what: str, otherwise: str) -> None:
@@ -246,23 +253,24 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool 
 def vjp(f: Callable[[*A], R], *args: *A) -> tuple[R, Callable[[R], tuple[*A]]]:
     """The result f(*args), and the function that maps a cotangent of it to cotangents of the arguments `args` of `f`.
 
-    A cotangent has the structure of the result (GraphError for another), and is returned as a tuple, one per argument:
-    it times the Jacobian, in one backward pass whatever its size.
+    A cotangent has the structure of the result (GraphError for another), and is returned as a tuple, one per argument
+    (a dict by parameter name of a module): it times the Jacobian, in one backward pass whatever its size.
 
     >>> y, pull = st.vjp(lambda x: x * x, st.tensor([1.0, 2.0]))
     >>> pull(st.tensor([1.0, 10.0]))[0].tolist()
     [2.0, 40.0]
     """
-    inner = tree.map(fresh, args)
-    leaves, shape = tree.flatten(inner)
+    inner, wrt = zip(*map(anew, args)) if args else ((), ())
+    leaves, shape = tree.flatten(wrt)
     results, spec = computed(f, inner, "what vjp differentiates")
     carries = carries_on(args, results)
 
     @public
     def pull(g: Any) -> tuple[Any, ...]:
-        given, same = tree.flatten(g)
+        given, same = tree.flatten(tree.arranged(g, spec))
         if same != spec:
-            raise GraphError("the cotangent must have the structure of the result")
+            raise GraphError(f"a cotangent has the structure of the result, {shown(tree.unflatten(spec, results))}, "
+                             f"got {shown(g)}")
         seeds = [constant(c, r.dtype).value for c, r in zip(given, results)]
         found = autodiff.gradients([r.value for r in results], seeds, [x.value for x in leaves])
         return tree.unflatten(shape, [Tensor(zeros_like(x.value) if d is None else d, x.requires_grad)
@@ -271,24 +279,33 @@ def vjp(f: Callable[[*A], R], *args: *A) -> tuple[R, Callable[[R], tuple[*A]]]:
     return tree.unflatten(spec, [Tensor(r.value, carries and r.requires_grad) for r in results]), pull
 
 
+def along(x: Any, what: str) -> tuple[Any, ...]:
+    """Arguments or tangents one by one; raises ArgumentError for a tensor, whose rows are none."""
+    if is_array(x) or isinstance(x, Tensor):
+        refuse(what, "a tuple", x, "Of one argument write st.jvp(f, (x,), (dx,)).")
+    return sequence(x, what, "a tuple of tensors")
+
+
 @public
 def jvp(f: Callable[[*A], R], args: tuple[*A], tangents: tuple[*A]) -> tuple[R, R]:
     """The result f(*args), and its change along the `tangents` of the arguments `args` of `f`, both tuples.
 
-    The Jacobian times the tangents, in one forward pass. Raises GraphError for another number of tangents or other
-    shapes than the arguments have, DTypeError for other dtypes and for arguments that are whole numbers.
+    The Jacobian times the tangents, in one forward pass. The tangent of a module is a dict by parameter name. Raises
+    GraphError for tangents of another structure or other shapes than the arguments have, DTypeError for other dtypes
+    and for arguments that are whole numbers, ArgumentError for what is no tuple.
 
     >>> y, dy = st.jvp(lambda x: x * x, (st.tensor(3.0),), (st.tensor(1.0),))
     >>> y.tolist(), dy.tolist()
     (9.0, 6.0)
     """
-    args = sequence(args, "the arguments of jvp", "a tuple of tensors")
-    inner = tree.map(fresh, args)
+    args, tangents = (along(x, f"the {what} of jvp") for x, what in ((args, "arguments"), (tangents, "tangents")))
+    inner, wrt = zip(*map(anew, args)) if args else ((), ())
     results, spec = computed(f, inner, "what jvp differentiates")
-    leaves, given = tree.flatten(inner)[0], tree.flatten(tangents)[0]
-    if len(given) != len(leaves):
-        raise GraphError(f"jvp needs a tangent for each of the {len(leaves)} tensors of the arguments, "
-                         f"got {len(given)}")
+    leaves, shape = tree.flatten(wrt)
+    given, same = tree.flatten(tree.arranged(tangents, shape))
+    if same != shape:
+        raise GraphError(f"the tangents of jvp have the structure of its arguments, {shown(wrt)}, got "
+                         f"{shown(tangents)}", hint="Give zeros for those that stay: st.zeros_like(x).")
     continuous(leaves, "an argument of jvp", "leave it out of the function's arguments")
     changes = [constant(t, x.dtype).value for t, x in zip(given, leaves)]
     for x, t in zip(leaves, changes):

@@ -117,7 +117,8 @@ def hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
 def hvp(f: Callable[[T], Tensor], x: T, v: T) -> T:
     """The Hessian of `f` at x times `v`, without the Hessian: the change of the gradient along v.
 
-    f returns one number of x, a tensor or a container of tensors; v and the result have its structure and shapes. It
+    f returns one number of x, a tensor, a container of tensors or a module; v and the result have its structure and
+    shapes, dicts by parameter name for a module. It
     takes some four times what f takes (Pearlmutter, 1994). Raises ShapeError where f returns other than one float
     number, GraphError for a v of another structure.
 

@@ -237,6 +237,21 @@ def map(f: Callable[..., Any], tree: Any) -> Any:
     return unflatten(spec, [f(x) for x in leaves])
 
 
+def arranged(tree: Any, spec: Spec | None) -> Any:
+    """The tree with the keys of its dicts in the order that the spec has them in, where these are the same.
+
+    >>> arranged({"b": 2, "a": 1}, flatten({"a": 0, "b": 0})[1])
+    {'a': 1, 'b': 2}
+    """
+    found = entries(tree)
+    if found is None or spec is None or len(found[1]) != len(spec.keys):
+        return tree
+    kind, keys, parts = found
+    if kind is dict and spec.kind is dict and {*keys} == {*spec.keys}:
+        keys, parts = spec.keys, tuple(tree[key] for key in spec.keys)
+    return unflatten(Spec(kind, keys, (None,) * len(keys)), [arranged(x, part) for x, part in zip(parts, spec.parts)])
+
+
 def keyed(f: Callable[[Any], Any], spec: Spec | None) -> Spec | None:
     """The spec of a tree with f on its keys."""
     return spec and Spec(spec.kind, tuple(f(key) for key in spec.keys), tuple(keyed(f, part) for part in spec.parts))

@@ -129,9 +129,9 @@ def is_differentiable(v: Value) -> bool:
 def check(what: str, v: Value, g: Value) -> None:
     """Raises unless g, the cotangent or tangent of v, has its dtype and known dimensions."""
     if g.dtype != v.dtype:
-        raise DTypeError(f"the {what} of {v!r} must be {v.dtype}, got {g.dtype}")
+        raise DTypeError(f"the {what} of a {v.type} must be {v.dtype}, got {g.dtype}")
     if g.ndim != v.ndim or any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(g.shape, v.shape)):
-        raise GraphError(f"the {what} of {v!r} must have its shape {show(v.shape)}, got {show(g.shape)} from {g!r}")
+        raise GraphError(f"the {what} of a {v.type} must have its shape {show(v.shape)}, got {show(g.shape)}")
 
 
 def vjp(graph: Graph) -> Graph:
