@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from stele.errors import DataError
 from stele.stop import Stop, Stopped
 from stele.train import workloads
 from stele.train.models import Cnn, ResNet20, ResNet50, Sentiment
+from stele.train.run import Run
 from stele.train.training import train
 from stele.train.workloads import Classifier
 
@@ -176,15 +178,77 @@ def test_ctrl_c_leaves_a_usable_run(tmp_path: Path) -> None:
     finally:
         process.kill()
     assert process.returncode == 130
-    assert error == ("stopping after this step; once more stops at once\n"
-                     "interrupted; the run so far is in run, go on with: stele train --resume run\n")
+    assert re.fullmatch("stopping after this step; once more stops at once\ninterrupted; the run so far is in run, "
+                        r"saved after step \d+, go on with: stele train --resume run\n", error)
     history: dict[str, Any] = json.loads((tmp_path / "run" / "history.json").read_text())
     assert history["state"] == "interrupted" and history["steps"]["train_loss"]
     model = Cnn(1, 28)
     model.load(tmp_path / "run" / "model.safetensors")
 
 
-def test_sigterm_saves_first_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_a_signal_while_the_first_files_are_written_leaves_a_run(tmp_path: Path, few: None,
+                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    write = Run.write
+
+    def interrupted(run: Run) -> None:
+        monkeypatch.setattr(Run, "write", write)
+        signal.raise_signal(signal.SIGTERM)
+        write(run)
+
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    monkeypatch.setattr(Run, "write", interrupted)
+    try:
+        with pytest.raises(Stopped):
+            train(TrainOptions("cnn", None, 1, 64, 5, None, tmp_path / "run"))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert told(tmp_path / "run")[0] == "interrupted"
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {"checkpoint.safetensors", "curves.html",
+                                                                    "history.json", "model.safetensors"}
+
+
+def test_signals_that_are_ignored_stay_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)       # as under nohup
+    try:
+        with Stop() as stop:
+            signal.raise_signal(signal.SIGHUP)
+            stop.check()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_what_was_stopped_is_not_stopped_when_it_begins_again(capsys: pytest.CaptureFixture[str]) -> None:
+    stop = Stop()
+    with stop, pytest.raises(Stopped):
+        stop.hear(signal.SIGTERM, None)
+        stop.check()
+    with stop:
+        stop.check()
+    assert "stopping after this step" in capsys.readouterr().err
+
+
+def test_a_terminal_that_is_gone_stops_a_run_as_sighup_does() -> None:
+    code = """
+import os, time
+from stele.stop import Stop
+with Stop() as stop:
+    print("ready", flush=True)
+    while not stop.number:
+        time.sleep(0.01)
+    print("saved", flush=True)
+    os._exit(7)
+"""
+    child, terminal = pty.fork()
+    if not child:
+        os.execve(sys.executable, [sys.executable, "-c", "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"
+                                   + code], {**os.environ, "PYTHONPATH": str(ROOT)})
+    assert os.read(terminal, 5) == b"ready"
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signals_save_first_and_the_run_goes_on(number: int, code: int, tmp_path: Path) -> None:
     folder = str(fashion(tmp_path / "fashion", packed=False, count=256))
     for name in ("whole", "parts"):
         command = [sys.executable, "-u", "-m", "stele", "train", "cnn", "--data", folder, "--epochs", "3", "--out",
@@ -193,9 +257,9 @@ def test_sigterm_saves_first_and_the_run_goes_on(tmp_path: Path) -> None:
                                    env={**os.environ, "PYTHONPATH": str(ROOT)})
         assert process.stdout and process.stdout.readline().startswith("epoch 1/3")
         if name == "parts":
-            process.send_signal(signal.SIGTERM)
+            process.send_signal(number)
         _, error = process.communicate(timeout=120)
-        assert process.returncode == (143 if name == "parts" else 0), error
+        assert process.returncode == (code if name == "parts" else 0), error
     assert told(tmp_path / "parts")[0] == "interrupted"
     done = stele("train", "--resume", "parts", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

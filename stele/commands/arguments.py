@@ -125,8 +125,8 @@ def parse(arguments: Sequence[str]) -> Options:
 
 def run(arguments: Sequence[str], commands: Commands) -> int:
     """Parse, run the command, and return the exit code: 0 or what the command says, 2 for bad input, 130 for Ctrl-C,
-    143 for SIGTERM, 141 where nobody reads the output any more; errors are one line. Without arguments it prints what
-    `--help` prints.
+    143 for SIGTERM, 129 for SIGHUP, 141 where nobody reads the output any more; errors are one line. Without arguments
+    it prints what `--help` prints.
     """
     try:
         options = parse(arguments or ["--help"])

@@ -44,7 +44,7 @@ def _checks() -> tuple[str, ...]:
 
 class TrainOptions(Record):
     """Train, print progress and the test accuracy, and write history.json, curves.html, model.safetensors and a
-    checkpoint to go on from. Ctrl-C and SIGTERM save first.
+    checkpoint to go on from. Ctrl-C, SIGTERM and SIGHUP save first.
     """
 
     what: Annotated[str | None, Word(words.workload_or_file, "{cnn,gru,FILE}", (

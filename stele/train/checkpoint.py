@@ -4,6 +4,7 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +28,12 @@ class Checkpoint(Watching):
     """Keeps a training in a `folder`: history, curves, the model, and a checkpoint from which it goes on.
 
     The folder gets `history.json`, `curves.html`, `model.safetensors` and `checkpoint.safetensors`, behind every epoch
-    and after `every` seconds within one. Ctrl-C and SIGTERM are heard between two steps, and save first. With `resume`
-    a folder that has a checkpoint is gone on with, to the bits of a training that never stopped; without it there must
-    be none. With `best` the model of the best epoch is in `best.safetensors`: by `monitor`, the loss unless given, with
-    `mode` "min" or "max". `facts` are written into the history, a `note` of plain values
-    into the checkpoint, and `again` says how to go on. Raises DataError for a folder
-    that holds a run, and for one whose checkpoint does not fit.
+    and after `every` seconds within one. Ctrl-C, SIGTERM and SIGHUP are heard between two steps, and save first. With
+    `resume` a folder that has a checkpoint is gone on with, to the bits of a training that never stopped; without it
+    there must be none. With `best` the model of the best epoch is in `best.safetensors`: by `monitor`, the loss unless
+    given, with `mode` "min" or "max". `facts` are written into the history, a `note` of plain values into the
+    checkpoint, and `again` says how to go on. Raises DataError for a folder that holds a run, and for one whose
+    checkpoint does not fit.
 
     >>> x = np.ones((8, 1), np.float32)
     >>> def learn(epochs):
@@ -55,6 +56,7 @@ class Checkpoint(Watching):
         self.resume, self.facts, self.note, self.again = resume, dict(facts or {}), dict(note or {}), again
         self.run: Run | None = None
         self.saved: float | None = None
+        self.steps = 0      # that had been taken when it was saved
         self.stop = Stop()
 
     def on_train_begin(self, trainer: Trainer) -> None:
@@ -64,8 +66,10 @@ class Checkpoint(Watching):
             trainer.load_state_dict(state)
         facts = self.facts | own | {"epochs": trainer.epochs, "optimizer": type(trainer.optimizer).__name__, "lr": rate}
         self.run = Run(self.folder, facts, goes_on, trainer.history, self.again)
-        self.run.__enter__()
-        self.stop.__enter__()
+        with ExitStack() as begun:      # signals first: no file is written that one could leave half done
+            begun.enter_context(self.stop)
+            begun.enter_context(self.run)
+            begun.pop_all()
 
     def on_epoch_begin(self, trainer: Trainer) -> None:
         if self.saved is None:      # all others have begun
@@ -76,6 +80,7 @@ class Checkpoint(Watching):
         self.saved = time.monotonic()
         st.save(trainer.state_dict() | {"note": self.note}, self.folder / CHECKPOINT)
         trainer.model.save(self.folder / MODEL)
+        self.steps = trainer.steps
 
     def on_batch_end(self, trainer: Trainer) -> None:
         if trainer.place.gathered:        # gradients that no checkpoint holds
@@ -99,6 +104,8 @@ class Checkpoint(Watching):
         assert self.run is not None
         if isinstance(error, Stopped):
             self.save(trainer)
+        if isinstance(error, KeyboardInterrupt):
+            self.run.kept = f", saved after step {self.steps}"
         if error is None:
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
             trainer.model.save(self.folder / MODEL)     # which others may have put back to its best

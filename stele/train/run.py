@@ -36,13 +36,15 @@ class Run:
 
     The folder is made on entry; both files are written on entry, after each epoch and on leaving. Ctrl-C
     marks the run as interrupted, an exception as failed. A run that `goes_on` finds its folder there. `meta` gets the
-    command, versions and machine. `history` is one that somebody else fills, `again` says how to go on.
+    command, versions and machine. `history` is one that somebody else fills, `again` says how to go on, `kept` from
+    what.
     """
 
     def __init__(self, folder: Path, meta: dict[str, Any], goes_on: bool = False, history: History | None = None,
                  again: str | None = None) -> None:
         self.folder, self.goes_on = Path(folder), goes_on
         self.again = again or f"go on with: stele train --resume {self.folder}"
+        self.kept = ""
         self.history = history or History({})
         self.history.meta = self.history.meta | meta | _surroundings()
 
@@ -75,7 +77,7 @@ class Run:
             case KeyboardInterrupt():
                 self.history.state = "interrupted"
                 self.history.message = f"Interrupted {self.history.so_far()}; {self.again}"
-                error.add_note(f"the run so far is in {self.folder}, {self.again}")
+                error.add_note(f"the run so far is in {self.folder}{self.kept}, {self.again}")
             case _:
                 self.history.state = "failed"
                 self.history.message = f"{type(error).__name__}: {error}"
