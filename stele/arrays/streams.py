@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import numpy as np
 
 from stele.arrays.tensor import Tensor, tensor
+from stele.backend.locks import held
 from stele.eager.evaluate import evaluate, known
 from stele.eager.handle import TRACING
 from stele.eager.live import Live, is_symbolic, is_there
@@ -59,8 +60,9 @@ class Stream:
         if TRACING.get() is not None:
             self.state.value = after(key)
             return key
-        start = self.begin()
-        self.state.value = known(start.data.array + NEXT)
+        with held():        # no two threads get the same numbers
+            start = self.begin()
+            self.state.value = known(start.data.array + NEXT)
         return start
 
     def begin(self) -> Live:
