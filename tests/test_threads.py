@@ -1,11 +1,17 @@
 """Threads beside programs: one trace of a step that several begin at once, pools that come back, a silent end."""
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import TypeVar
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -13,6 +19,24 @@ import pytest
 import stele as st
 from stele.backend.cpu import pool
 from stele.call import variants
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+def often() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def at_once(work: Callable[[], T]) -> list[T]:
+    """What eight threads make that begin at once."""
+    barrier = threading.Barrier(8)
+    with ThreadPoolExecutor(8) as pool:
+        return list(pool.map(lambda _: (barrier.wait(), work())[1], range(8)))
 
 
 def test_threads_that_begin_a_step_at_once_trace_it_once() -> None:
@@ -36,6 +60,23 @@ def test_threads_that_begin_a_step_at_once_trace_it_once() -> None:
     assert results == [4.0] * 8 and (step.traces, step.compiles) == (1, 1)
 
 
+def test_threads_draw_different_numbers(often: None) -> None:
+    st.manual_seed(0)
+    drawn = at_once(lambda: [st.rand(1) for _ in range(200)])
+    assert len({x.item() for xs in drawn for x in xs}) == 1600
+    assert st.default_generator.state.tolist() == [0, 0, 1600, 0]
+
+
+def test_threads_may_trace_different_calls_at_once(often: None) -> None:
+    f, numbers = st.compile(lambda *xs: sum(x.sum() for x in xs)), count(1)
+
+    def work() -> list[tuple[int, float]]:
+        mine = [next(numbers) for _ in range(8)]
+        return [(n, f(*[st.ones(1)] * n).item()) for n in mine]
+
+    assert all(n == x for found in at_once(work) for n, x in found)
+
+
 def test_programs_of_a_function_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(variants, "PROGRAMS", 4)
     f = st.compile(lambda x, n: x * n)
@@ -46,6 +87,28 @@ def test_programs_of_a_function_are_bounded(monkeypatch: pytest.MonkeyPatch) -> 
     assert f.compiles <= 4 and f.traces == 13
     assert sum(map(len, f.variants.all.values())) <= 4 and sum(map(len, f.variants.at_hand.values())) <= 4
     assert f(x, 2).tolist() == [2] * 3 and f.traces == 14
+
+
+def test_nothing_holds_programs_that_were_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(variants, "PROGRAMS", 4)
+    f = st.compile(lambda *xs: sum(x.sum() for x in xs))
+    made = list[ref[object]]()
+    for n in range(1, 12):
+        assert f(*[st.ones(1)] * n).item() == n
+        made.append(ref(f.programs[-1]))
+    gc.collect()
+    assert sum(one() is not None for one in made) <= 5      # and the one of the latest call
+
+
+def test_call_patterns_are_bounded_where_all_share_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(variants, "PATTERNS", 5)
+    monkeypatch.setattr(variants, "CALLS", 5)
+    f = st.compile(lambda d: sum(d.values()))
+    for n in range(30):
+        assert f({f"of {n}": st.ones(2)}).tolist() == [1, 1]
+    found = f.variants
+    assert f.compiles == 1 and max(map(len, (found.all, found.history, found.at_hand))) <= 5
+    assert f({"of 29": st.ones(2)}).tolist() == [1, 1] and f.traces == 30
 
 
 def test_calls_of_many_sizes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

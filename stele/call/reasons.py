@@ -67,10 +67,11 @@ class Variant(NamedTuple):
 
 
 class Traces(NamedTuple):
-    """How often calls of one pattern were traced, and the latest plan with what it was given, by name."""
+    """How often calls of one pattern were traced, and the latest plan, while its program is kept, with what it was
+    given, by name."""
 
     count: int
-    plan: Plan
+    plan: Plan | None
     given: Mapping[str, str]
 
 
@@ -110,7 +111,8 @@ def why(asked: Asked, history: Mapping[Any, Traces], variants: Sequence[Variant]
                  for name, x in asked.given.items() if before.given.get(name, x) != x)
     if (found := next(arguments, None)) is not None:
         return Compile(found, asked.where)
-    found = next(chain(before.plan.broken(), ["an object was replaced, or its program was called too long ago"]))
+    broken = () if before.plan is None else before.plan.broken()
+    found = next(chain(broken, ["an object was replaced, or its program was called too long ago"]))
     return changed(found, function, asked)
 
 

@@ -32,6 +32,7 @@ from stele.tracing.trace import Traced, trace
 MANY = 8        # traces of one call pattern after which a changing number is worth a warning
 MOST = 32       # plans kept of one call pattern
 PROGRAMS = 64   # programs kept of one function
+PATTERNS = 1024     # call patterns whose plans are kept, of those that were asked for last
 UNREAD = "what no trace has read"
 
 
@@ -57,12 +58,12 @@ class Variants:
         self.function, self.dims, self.options = function, dims, options
         self.name = getattr(function, "__name__", type(function).__name__)
         self.at_hand: Newest[Any, list[Entry]] = Newest(CALLS)
-        self.all: dict[Any, list[Variant]] = {}
+        self.all: Newest[Any, list[Variant]] = Newest(PATTERNS)
         self.programs: dict[Any, Program] = {}
         self.reasons: dict[Any, Compile] = {}
         self.called: dict[Any, int] = {}
-        self.history: dict[Any, Traces] = {}
-        self.closed: set[Any] = set()
+        self.history: Newest[Any, Traces] = Newest(PATTERNS)
+        self.closed: Newest[Any, bool] = Newest(PATTERNS)
         self.met: dict[Any, Any] = {}       # the first object of each class
         self.apart: set[Any] = set()
         self.whole: set[Any] = set()
@@ -101,7 +102,7 @@ class Variants:
             call = straight(plan, sizes, leaves, len(leaves))
             self.enter(key, Entry(plan, sizes, call))
             self.forget(plan.program)
-        self.count(asked, plan, reason)
+            self.count(asked, plan, reason)
         if (made := call(leaves)) is MISS:
             raise TraceError(f"{self.name} changed its own inputs while it was traced",
                              hint="Pass what changes as an argument.")
@@ -130,7 +131,9 @@ class Variants:
 
     def patterns(self, key: Any, spec: tree.Spec | None, leaves: Sequence[Any]) -> list[Variant]:
         """The plans of this call pattern."""
-        return self.all.setdefault((*key[:3], *map(family, self.told(spec, leaves))), [])
+        pattern = (*key[:3], *map(family, self.told(spec, leaves)))
+        self.all[pattern] = found = self.all.pop(pattern, [])
+        return found
 
     def known(self, key: Any, spec: tree.Spec | None, leaves: Sequence[Any], shapes: tuple[Any, ...]) -> Any:
         """The call by a plan of the same pattern that was not tried for these shapes yet, or MISS."""
@@ -168,6 +171,9 @@ class Variants:
                 table[key] = [one for one in ones if id(one.plan.program) in kept]
                 if not table[key]:
                     del table[key]
+        for pattern, traces in [*self.history.items()]:
+            if traces.plan is not None and id(traces.plan.program) not in kept:
+                self.history[pattern] = traces._replace(plan=None)
 
     def count(self, asked: Asked, plan: Plan, reason: Compile) -> None:
         """Warns where one call pattern is traced again and again."""
@@ -210,7 +216,7 @@ class Variants:
         if failed is not None and all(v.shapes != failed[0] for v in variants):
             if not self.closed:
                 note(f"{self.name} is compiled for each size, since {cannot(names, *failed)}")
-            self.closed.add((spec, failed[0]))
+            self.closed[spec, failed[0]] = True
         variants.append(Variant(plan, shapes))
         return plan, {}
 
