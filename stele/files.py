@@ -55,18 +55,13 @@ def replacing(path: str | Path, mode: int = 0o666, size: int | None = None) -> G
     be written, where it is given; the old file is then as it was.
     """
     path = located(path)
-    try:
-        with opened(path.parent) as folder:
-            sweep(folder, path.name)
-            with writing(folder, path.name, mode) as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            _sync_folder(folder)
-    except OSError as error:
-        if isinstance(error, StorageError):
-            raise
-        raise _failed(path, size, error) from error
+    with storing(path, size), opened(path.parent) as folder:
+        sweep(folder, path.name)
+        with writing(folder, path.name, mode) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        _sync_folder(folder)
 
 
 def append(path: str | Path, content: bytes, keep: int | None = None) -> int:
@@ -81,23 +76,18 @@ def append(path: str | Path, content: bytes, keep: int | None = None) -> int:
     (7, 9, b'one three')
     """
     path = located(path)
-    try:
-        usable_folder(path.parent)
-        with open(path, "ab", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
-            if keep is not None and keep < size:
-                size = file.truncate(keep)
-            try:
-                rest = memoryview(content)
-                while rest:
-                    rest = rest[file.write(rest):]
-            except BaseException:
-                file.truncate(size)
-                raise
-    except OSError as error:
-        if isinstance(error, StorageError):
+    usable_folder(path.parent)
+    with storing(path, len(content)), open(path, "ab", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        if keep is not None and keep < size:
+            size = file.truncate(keep)
+        try:
+            rest = memoryview(content)
+            while rest:
+                rest = rest[file.write(rest):]
+        except BaseException:
+            file.truncate(size)
             raise
-        raise _failed(path, len(content), error) from error
     return size + len(content)
 
 
@@ -117,11 +107,17 @@ def usable_folder(path: str | Path) -> Path:
     return folder
 
 
-def _failed(path: Path, size: int | None, error: OSError) -> StorageError:
-    """What the user is told of a file that could not be written."""
-    many = "" if size is None else f" ({size:,} bytes)"
-    return StorageError(f"writing {path}{many} failed: {error.strerror or error}", code=error.errno,
-                        hint="What was there before is as it was. Free space, or give another path.")
+@contextmanager
+def storing(path: Path, size: int | None = None) -> Generator[None]:
+    """Raises StorageError where the block cannot write a file of `size` bytes to the disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or isinstance(error, StorageError):      # no word of the disk
+            raise
+        many = "" if size is None else f" ({size:,} bytes)"
+        raise StorageError(f"writing {path}{many} failed: {error.strerror or error}", code=error.errno,
+                           hint="What was there before is as it was. Free space, or give another path.") from error
 
 
 @contextmanager

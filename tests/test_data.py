@@ -24,6 +24,7 @@ from stele.data.archives import ARCHIVES, Archive
 from stele.data.download import download, fetch, unpack
 from stele.data.packaged import SAMPLES, sentence_sample
 from stele.errors import DataError
+from stele.files import locked, regular, write
 
 
 def check_images(full: Splits, shape: tuple[int, ...], train: int, test: int) -> None:
@@ -199,6 +200,24 @@ def test_download_refuses_what_is_not_pinned(server: tuple[type[Server], str, Pa
         fetch(Archive(f"{url}/none.gz", 1, ""), tmp_path / "data")
 
 
+@pytest.mark.parametrize("planted", [b"no beginning of it", bytes(30), b"the official one, and more"])
+def test_download_begins_again_where_what_was_there_is_no_beginning(server: tuple[type[Server], str, Path],
+                                                                    tmp_path: Path, planted: bytes) -> None:
+    handler, url, served = server
+    handler.requests.append(None)
+    wanted = archive(url, served, b"the official one, which is longer")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / f".set.tar.gz.{'0' * 16}.part").write_bytes(planted)
+    assert fetch(wanted, tmp_path / "data").read_bytes() == b"the official one, which is longer"
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["set.tar.gz"]
+
+
+def test_download_says_where_a_folder_stands_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "set.tar.gz").mkdir()
+    with pytest.raises(DataError, match=r"got a folder at .*set\.tar\.gz"):
+        fetch(Archive("http://127.0.0.1:1/set.tar.gz", 1, ""), tmp_path)
+
+
 def test_processes_download_the_same_at_once(server: tuple[type[Server], str, Path], tmp_path: Path) -> None:
     handler, url, served = server
     handler.requests.append(None)
@@ -275,6 +294,53 @@ def test_unpack_stays_inside(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="stay inside"):
         unpack(tar("../b.txt"), tmp_path / "to")
     assert not (tmp_path / "b.txt").exists()
+
+
+def packed(path: Path, **files: bytes) -> Path:
+    with tarfile.open(path, "w:gz") as file:
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"set/{name}")
+            member.size = len(content)
+            file.addfile(member, io.BytesIO(content))
+    return path
+
+
+def test_unpack_removes_what_one_that_died_left(tmp_path: Path) -> None:
+    left, theirs = tmp_path / "set" / f".a.{'0' * 16}.part", tmp_path / f".other.zip.{'1' * 16}.part"
+    left.parent.mkdir()
+    left.write_bytes(b"half of")
+    theirs.write_bytes(b"a download")
+    unpack(packed(tmp_path / "x.tar.gz", a=b"whole", b=b"as well"), tmp_path)
+    assert {path.name for path in left.parent.iterdir()} == {"a", "b"} and theirs.exists()
+
+
+def test_unpack_waits_for_others_and_leaves_it_to_them(tmp_path: Path) -> None:
+    path, begun = packed(tmp_path / "x.tar.gz", a=b"whole"), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        unpack(path, tmp_path)
+
+    thread = threading.Thread(target=wait)
+    with regular(path) as file, locked(file.fileno()):
+        thread.start()
+        begun.wait()
+        write(tmp_path / "x.tar.gz.unpacked")
+    thread.join()
+    assert not (tmp_path / "set").exists()
+
+
+def test_unpack_says_which_file_did_not_fit_on_the_disk(tmp_path: Path) -> None:
+    path = packed(tmp_path / "x.tar.gz", a=b"whole", b=bytes(5000))
+    code = f"""
+import resource, signal; from pathlib import Path; from stele.data.download import unpack
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+unpack(Path({str(path)!r}), Path({str(tmp_path)!r}))"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, text=True, capture_output=True)
+    assert f"StorageError: writing {tmp_path}/set/b failed: File too large" in done.stderr
+    assert [path.name for path in (tmp_path / "set").iterdir()] == ["a"]
+    assert not (tmp_path / "x.tar.gz.unpacked").exists()
 
 
 def test_archives_are_pinned() -> None:

@@ -15,8 +15,8 @@ from typing import IO, cast
 
 from stele.config import DATA, OFFLINE
 from stele.data.archives import ARCHIVES, Archive
-from stele.errors import DataError
-from stele.files import located, make_folder, opened, regular, sweep, write, writing
+from stele.errors import DataError, StorageError
+from stele.files import located, locked, make_folder, opened, regular, storing, sweep, write, writing
 from stele.ir.door import public
 
 CHUNK = 1 << 18
@@ -66,6 +66,9 @@ def fetch(archive: Archive, folder: Path) -> Path:
         with regular(path) as file:
             _check(file, path, archive)
         return path
+    if path.is_dir():
+        raise DataError(f"downloading {archive.name} needs the place of a file, got a folder at {path}. "
+                        "Give another folder, or move that one.")
     if OFFLINE():
         raise DataError(f"downloading {archive.name} needs the network, got STELE_OFFLINE=1. "
                         f"Put the file from {archive.url} at {path}, or unset STELE_OFFLINE.")
@@ -73,29 +76,37 @@ def fetch(archive: Archive, folder: Path) -> Path:
         make_folder(folder, 0o755)
         with opened(folder) as place:
             with writing(place, archive.name, resumes=True) as file:
+                begun = file.seek(0, os.SEEK_END)
                 _receive(archive, file)
+                if begun and not _is_meant(file, archive):      # what was there is not this file's beginning
+                    file.truncate(0)
+                    _receive(archive, file)
                 _check(file, path, archive)
             sweep(place, archive.name)
     except OSError as error:
-        raise DataError(f"downloading {archive.url} failed: {error}. Try again, it goes on where it stopped, "
-                        f"or put the file at {path}.") from None
+        raise DataError(f"downloading {archive.url} ({archive.size:,} bytes) failed: {error}. Try again, it goes on "
+                        f"where it stopped, or put the file at {path}.") from None
     return path
 
 
 def unpack(archive: Path, folder: Path, most: int | None = None) -> None:
     """The members of a .tar.gz or .zip under `folder`; none may leave it. Done once: a marker remembers it.
 
-    Raises DataError for what is no whole archive, or is one of more than `most` bytes (a gigabyte) or 200,000 members.
+    Who comes while another process unpacks waits for it. What one that died has left unfinished is removed. Raises
+    DataError for what is no whole archive, or is one of more than `most` bytes (a gigabyte) or 200,000 members,
+    StorageError if the disk is full or the folder closed.
     """
     marker = archive.with_name(f"{archive.name}.unpacked")
-    if marker.exists():
-        return
     most = UNPACKED if most is None else most
     try:
-        with regular(archive) as packed:
+        if marker.is_file():
+            return
+        with regular(archive) as packed, locked(packed.fileno()):
+            if marker.is_file():
+                return
             (_unzip if archive.suffix == ".zip" else _untar)(packed, folder, archive, most)
-        write(marker)
-    except DataError:
+            write(marker)
+    except (DataError, StorageError):
         raise
     except (tarfile.TarError, zipfile.BadZipFile, NotImplementedError, EOFError, OSError, zlib.error, ValueError,
             OverflowError, IndexError, RecursionError) as error:
@@ -104,6 +115,7 @@ def unpack(archive: Path, folder: Path, most: int | None = None) -> None:
 
 
 def _untar(packed: IO[bytes], folder: Path, archive: Path, most: int) -> None:
+    swept = set[Path]()
     with gzip.GzipFile(fileobj=packed) as unpacked, \
             tarfile.open(fileobj=cast(IO[bytes], _Bounded(unpacked, most)), mode="r:") as tar:
         for count, member in enumerate(tar):
@@ -112,11 +124,12 @@ def _untar(packed: IO[bytes], folder: Path, archive: Path, most: int) -> None:
             # one regular file at a time; links and devices, which no data set needs, are left out
             content = tar.extractfile(member) if member.isreg() and not member.issparse() else None
             if content is not None:
-                _extract(content, member.name, folder, archive)
+                _extract(content, member.name, folder, archive, swept)
 
 
 def _unzip(packed: IO[bytes], folder: Path, archive: Path, most: int) -> None:
     """The files of a zip; what stands in its list of how large they are is not believed."""
+    swept = set[Path]()
     with zipfile.ZipFile(packed) as file:
         members = file.infolist()
         if len(members) > MEMBERS:
@@ -126,7 +139,7 @@ def _unzip(packed: IO[bytes], folder: Path, archive: Path, most: int) -> None:
                 raise zipfile.BadZipFile("a member that needs a password")
             if not member.is_dir():
                 with file.open(member) as content:
-                    most -= _extract(content, member.filename, folder, archive, most)
+                    most -= _extract(content, member.filename, folder, archive, swept, most)
 
 
 class _Bounded:
@@ -150,18 +163,25 @@ class _Bounded:
             raise tarfile.ReadError(f"more than {self.most:,} bytes")
 
 
-def _extract(content: IO[bytes], name: str, folder: Path, archive: Path, most: int | None = None) -> int:
-    """Writes one file of at most so many bytes, and says how many there were."""
+def _extract(content: IO[bytes], name: str, folder: Path, archive: Path, swept: set[Path], most: int | None = None
+             ) -> int:
+    """Writes one file of at most so many bytes, and says how many there were; `swept` are folders without leftovers."""
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
         raise DataError(f"an archive needs to stay inside its folder, got a member {name!r} in {archive}.")
     make_folder(path.parent, 0o755)
     count = 0
-    with opened(path.parent) as place, writing(place, path.name) as file:
-        while chunk := content.read(CHUNK):
-            count += file.write(chunk)
-            if most is not None and count > most:
-                raise zipfile.BadZipFile(f"more than {most:,} bytes in {name}")
+    with opened(path.parent) as place:
+        if path.parent == folder:       # in which are unfinished downloads too, to go on with
+            sweep(place, path.name)
+        elif path.parent not in swept:
+            sweep(place)
+            swept.add(path.parent)
+        with storing(path), writing(place, path.name) as file:
+            while chunk := content.read(CHUNK):
+                count += file.write(chunk)
+                if most is not None and count > most:
+                    raise zipfile.BadZipFile(f"more than {most:,} bytes in {name}")
     return count
 
 
@@ -194,19 +214,31 @@ def _copy(source: IO[bytes], target: IO[bytes], count: int, advance: Advance) ->
         advance(len(chunk))
 
 
+def _digest(file: IO[bytes], archive: Archive) -> str:
+    """SHA-256 of a file of the right size; empty for one of another."""
+    if file.seek(0, os.SEEK_END) != archive.size:
+        return ""
+    file.seek(0)
+    return hashlib.file_digest(cast(io.BufferedIOBase, file), "sha256").hexdigest()
+
+
+def _is_meant(file: IO[bytes], archive: Archive) -> bool:
+    """Whether this is the file that the archive is."""
+    return _digest(file, archive) == archive.sha256
+
+
 def _check(file: IO[bytes], path: Path, archive: Archive) -> None:
     """DataError unless this is the file that is meant; one that is being received is empty then."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    digest = hashlib.file_digest(cast(io.BufferedIOBase, file), "sha256").hexdigest() if size == archive.size else ""
-    if digest == archive.sha256:
+    if (digest := _digest(file, archive)) == archive.sha256:
         return
-    if file.writable():
+    size, received = file.seek(0, os.SEEK_END), file.writable()
+    if received:
         file.truncate(0)
+    where = f"from {archive.url}. Put the official file at {path}." if received else \
+        f"at {path}. Delete it and run again."
     if not digest:
-        raise DataError(f"{archive.name} needs {archive.size} bytes, got {size} at {path}. Delete it and run again.")
-    raise DataError(f"{archive.name} needs SHA-256 {archive.sha256}, got {digest} at {path}. "
-                    f"Delete it and take the official file from {archive.url}.")
+        raise DataError(f"{archive.name} needs {archive.size} bytes, got {size} {where}")
+    raise DataError(f"{archive.name} needs SHA-256 {archive.sha256}, got {digest} {where}")
 
 
 def progress(title: str, total: int, done: int) -> AbstractContextManager[Advance]:
