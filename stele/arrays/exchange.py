@@ -9,7 +9,7 @@ from functools import cache
 from inspect import signature
 from itertools import zip_longest
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -261,16 +261,23 @@ class Exchange(Looking):
     @public
     def __array_ufunc__(self, f: Any, method: str, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """What a ufunc of NumPy means on tensors; `out`, an array of NumPy, takes the numbers, a tensor is rebound."""
-        name = f.__name__
-        if out is not None and not all(isinstance(o, Looking) for o in out):
-            return getattr(f, method)(*map(numbers_of, args), out=out, **kwargs)
-        if method == "reduce" and name in REDUCED:
-            return getattr(stele(), REDUCED[name])(*args, **{"axis": 0, **kwargs})
-        own = counterpart(f, name) if method == "__call__" else None
-        if own is not None and all(spelled(key, form_of(own).parameters) for key in kwargs):
-            made = own(*map(listed, args), **kwargs)
-            return made if out is None else out[0].rebind(made)
-        return leaving(getattr(f, method), called(f, f".{method}" * (method != "__call__")), args, kwargs)
+        name, given, reduces = f.__name__, out or (), method == "reduce"
+        ours = [o for o in given if isinstance(o, Looking)]
+        if given and not ours:
+            return getattr(f, method)(*map(numbers_of, args), out=out, **{k: numbers_of(x) for k, x in kwargs.items()})
+        own = getattr(stele(), REDUCED[name]) if reduces and name in REDUCED else \
+            counterpart(f, name) if method == "__call__" else None
+        if own is not None and len(ours) == len(given) and all(spelled(key, form_of(own).parameters) for key in kwargs):
+            made = own(*args, **{"axis": 0, **kwargs}) if reduces else own(*map(listed, args), **kwargs)
+        else:   # NumPy writes to copies of the tensors, which are rebound to them
+            arrays = {"out": tuple(np.array(numbers_of(o)) if isinstance(o, Looking) else o for o in given)}
+            what = called(f, f".{method}" * (method != "__call__"))
+            made = leaving(getattr(f, method), what, args, kwargs | arrays if given else kwargs)
+        if not given:
+            return made
+        written: list[Any] = [cast(Any, o).rebind(stele().asarray(y)) if isinstance(o, Looking) else y
+                              for o, y in zip(given, made if isinstance(made, tuple) else (made,))]
+        return written[0] if len(written) == 1 else tuple(written)
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:

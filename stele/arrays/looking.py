@@ -40,6 +40,10 @@ class Looking(Handle):
         """Sizes of the axes. One that is open compares by assumption: the answer becomes a guard of the program."""
         return tuple(map(opened, self.value.type.shape))
 
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        raise ArgumentError("the shape of a tensor cannot be set", hint="Write x = x.reshape(shape).")
+
     @property
     def ndim(self) -> int:
         """The number of axes."""
@@ -49,6 +53,10 @@ class Looking(Handle):
     def dtype(self) -> DType:
         """The element type, such as st.float32, which also equals "float32" and np.float32."""
         return self.value.type.dtype
+
+    @dtype.setter
+    def dtype(self, dtype: Any) -> None:
+        raise ArgumentError("the dtype of a tensor cannot be set", hint="Write x = x.astype(dtype), or x.view(dtype).")
 
     @property
     def device(self) -> Device:

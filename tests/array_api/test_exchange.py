@@ -270,6 +270,49 @@ def test_arrays_of_numpy_take_tensors_in_place() -> None:
     assert y is x and x.tolist() == [2, 3]
 
 
+OUT: dict[str, Any] = {     # of arrays and of tensors, with what is written and what is returned
+    "where":       lambda x, y, m: np.multiply(x, y, out=x, where=m),
+    "array":       lambda x, y, m: np.multiply(x, y, out=np.zeros((2, 3), "f4"), where=m),
+    "one":         lambda x, y, m: np.sqrt(y, out=x, where=y > 0),
+    "reduce":      lambda x, y, m: np.add.reduce(x, axis=0, out=y[0]),
+    "all":         lambda x, y, m: np.maximum.reduce(x, (0, 1)),
+    "where sum":   lambda x, y, m: np.add.reduce(x, axis=0, out=y[0], where=m),
+    "accumulate":  lambda x, y, m: np.add.accumulate(x, axis=1, out=x),
+    "two":         lambda x, y, m: np.modf(y, out=(x, y)),
+    "the other":   lambda x, y, m: np.modf(y, out=(None, x)),
+    "of each":     lambda x, y, m: np.modf(y, out=(np.zeros((2, 3), "f4"), x)),
+    "divmod":      lambda x, y, m: np.divmod(y, 2, out=(x, y)),
+    "part":        lambda x, y, m: np.add(x[0], 1, out=x[1]),
+}
+
+
+@pytest.mark.parametrize("name", OUT)
+def test_what_ufuncs_write_to_tensors_is_what_they_write_to_arrays(name: str) -> None:
+    x = np.arange(6, dtype="f4").reshape(2, 3) - 2
+    arrays = [x, x * 1.5 + 1, x > 0]
+    tensors = [st.tensor(a) for a in arrays]
+    arrays = [a.copy() for a in arrays]
+    with np.errstate(invalid="ignore"):
+        want, got = OUT[name](*arrays), OUT[name](*tensors)
+    several = (lambda y: y if isinstance(y, tuple) else (y,))
+    for a, b in zip((*arrays, *several(want)), (*tensors, *several(got)), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-6)
+
+
+def test_programs_refuse_what_only_numpy_writes() -> None:
+    f = st.compile(lambda x: np.multiply(x, 2, out=x, where=x > 0))
+    with pytest.raises(TraceError, match="NumPy asks for its numbers"):
+        f(st.ones(2))
+
+
+def test_shapes_and_dtypes_are_not_set() -> None:
+    x = st.ones(2, 3)
+    with pytest.raises(ArgumentError, match=r"Write x = x\.reshape\(shape\)"):
+        x.shape = 3, 2
+    with pytest.raises(ArgumentError, match=r"Write x = x\.astype\(dtype\)"):
+        x.dtype = "int32"
+
+
 PLACED = {
     "mean":       lambda x: np.mean(x, 0, None, None, True),
     "std":        lambda x: np.std(x, 0, None, None, 1),
