@@ -25,9 +25,12 @@ _LINKS = 40                             # as many links as Linux follows on one 
 def located(path: str | Path) -> Path:
     """What a user gave as a path; raises ArgumentError for what is none."""
     try:
-        return Path(path)
+        found = Path(path)
     except TypeError:
         raise ArgumentError(f"a path is a string or a pathlib.Path, got {kind(path)}: {path!r:.60}") from None
+    if "\0" in str(found):
+        raise ArgumentError(f"a path has no zero in it, got {path!r:.60}")
+    return found
 
 
 def write(path: str | Path, *parts: bytes | bytearray | memoryview, mode: int = 0o666) -> None:

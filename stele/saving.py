@@ -148,7 +148,7 @@ def unpacked(x: Any, arrays: Mapping[str, Array]) -> Any:
     match x:
         case {"$tensor": str(name), **rest} if not rest and name in arrays: return tensor(arrays[name])
         case {"$tuple": list(parts), **rest} if not rest: return tuple(unpacked(part, arrays) for part in parts)
-        case {"$complex": str(name), **rest} if not rest and name in arrays:
+        case {"$complex": str(name), **rest} if not rest and name in arrays and is_pairs(arrays[name]):
             return tensor(arrays[name].view(np.complex128)[..., 0])
         case {"$program": parts, **rest} if not rest: return loaded(unpacked(parts, arrays))
         case {"$float": "nan" | "inf" | "-inf" as text, **rest} if not rest: return float(text)
@@ -156,6 +156,11 @@ def unpacked(x: Any, arrays: Mapping[str, Array]) -> Any:
         case list(): return [unpacked(part, arrays) for part in x]
         case dict(): raise ValueError(f"{x!r:.60} stands in it")
         case _: return x
+
+
+def is_pairs(x: Array) -> bool:
+    """Whether an array holds the parts of complex numbers, on a last axis of two."""
+    return x.dtype == np.float64 and x.shape[-1:] == (2,)
 
 
 def read(path: str | Path) -> tuple[dict[str, Array], str | None]:
@@ -200,7 +205,7 @@ def parsed(content: bytes) -> tuple[dict[str, Array], dict[str, str]]:
     length = int.from_bytes(content[:8], "little")
     if length > len(content) - 8:
         raise ValueError(f"its header would have {length:,} bytes, {max(len(content) - 8, 0):,} are there")
-    header = json.loads(content[8:8 + length].decode())
+    header = json.loads(content[8:8 + length].decode(), object_pairs_hook=each_once)
     if not is_dict(header):
         raise ValueError("its header is no dict")
     notes = header.pop("__metadata__", {})
@@ -210,7 +215,7 @@ def parsed(content: bytes) -> tuple[dict[str, Array], dict[str, str]]:
     arrays: dict[str, Array] = {}
     for name, found in sorted(header.items(), key=lambda item: offsets(item[1])):
         word, shape, (begin, past) = found.get("dtype"), found.get("shape"), offsets(found)
-        if word not in DTYPES:
+        if not isinstance(word, str) or word not in DTYPES:
             raise ValueError(f"{name} is {word!r:.40}, which is none of {', '.join(DTYPES)}")
         if not isinstance(shape, list) or len(shape) > AXES or not all(type(n) is int and n >= 0 for n in shape):
             raise ValueError(f"{name} has no shape: {shape!r:.60}")
@@ -220,6 +225,14 @@ def parsed(content: bytes) -> tuple[dict[str, Array], dict[str, str]]:
     if end != len(data):
         raise ValueError(f"{len(data) - end:,} bytes behind its last array")
     return arrays, notes
+
+
+def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A dict of JSON; ValueError where it names one thing twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("its header names one thing twice")
+    return found
 
 
 def offsets(found: Any) -> tuple[int, int]:

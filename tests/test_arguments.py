@@ -5,17 +5,21 @@ import re
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from inspect import signature
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import stele as st
-from stele import data, nn
+from stele import data, metrics, nn, optim, train
 from stele.arrays.spoken import is_lifted
 from stele.backend.buffers import MEMORY, Recent
-from stele.errors import ArgumentError, DTypeError, OptionError, ShapeError, SteleError
+from stele.errors import ArgumentError, DTypeError, OptionError, OutOfMemory, ShapeError, SteleError
 from stele.ir.sizes import size
 from stele.ir.types import MOST_BYTES, Type, float32, uint8
 from stele.nn import functional as F
@@ -256,3 +260,177 @@ def test_numbers_of_threads_are_whole(threads: Any) -> None:
 def test_an_axis_is_named_once(call: Callable[[st.Tensor], st.Tensor], style: Callable[[Any], Any]) -> None:
     with pytest.raises(ShapeError, match=r"axis [012] is named twice in"):
         style(call)(st.ones(2, 3, 4))
+
+
+def within_itself() -> list[Any]:
+    x: list[Any] = [1]
+    return x.append(x) or x     # type: ignore[func-returns-value]
+
+
+class Strange:
+    """What says that it becomes an array, and does not."""
+
+    def __array__(self, *how: Any, **more: Any) -> str: return "none"
+
+
+TAKES_LISTS: list[Any] = [
+    lambda x: st.tensor(x), lambda x: st.ones(2) * x, lambda x: st.ones(2).reshape(x), lambda x: st.ones(2)[x],
+    lambda x: st.zeros(x), lambda x: st.tensor([st.ones(1), x]), lambda x: st.stack([st.ones(1), x]),
+    lambda x: st.vmap(lambda y: y)(x), lambda x: st.compile(lambda y: y)(x), lambda x: st.grad(lambda y: y.sum())(x)]
+
+
+@pytest.mark.parametrize("f", TAKES_LISTS)
+def test_lists_in_themselves_and_deep_ones_are_refused(f: Callable[[Any], Any]) -> None:
+    deep: Any = []
+    for _ in range(5000):
+        deep = [deep]
+    for x in (within_itself(), deep):
+        with pytest.raises(SteleError, match=r"stand (too )?deep"):
+            f(x)
+
+
+def test_arrays_have_at_most_64_axes() -> None:
+    assert st.ones((1,) * 64).numpy().ndim == 64
+    for f in (lambda: st.ones((1,) * 65), lambda: st.ones((1,) * 64)[None], lambda: st.zeros(1).reshape((1,) * 70)):
+        with pytest.raises(ShapeError, match="at most 64 axes"):
+            f()
+
+
+@pytest.mark.parametrize("x", [Decimal("sNaN"), np.timedelta64(3, "s"), np.array(None, object), np.complex64(2)])
+def test_what_is_no_number_is_none(x: Any) -> None:
+    for f in (lambda: st.linspace(x, 1, 3), lambda: optim.SGD([st.ones(1).requires_grad_()], lr=x),
+              lambda: nn.LeakyReLU(x)(st.ones(1)), lambda: nn.Dropout(x)):
+        with pytest.raises(SteleError, match=r"must be a number|holds numbers"):
+            f()
+    assert float(st.linspace(np.longdouble(0.5), 1, 2)[0]) == 0.5
+
+
+def test_what_becomes_no_array_is_named() -> None:
+    for f in (lambda: st.tensor(Strange()), lambda: st.tensor([Strange(), 1])):
+        with pytest.raises(ArgumentError, match=r"a tensor holds numbers, got .*Strange"):
+            f()
+
+
+def flagged() -> Iterator[tuple[str, Callable[..., Any], str]]:
+    """Every flag of a public function, constructor or method of a class."""
+    for room in (st, nn, F, nn.init, nn.utils.rnn, optim, data, data.transforms, metrics, st.random, st.linalg, train):
+        for name in room.__all__:
+            x = getattr(room, name)
+            methods = {f"{name}.{m}": f for m, f in vars(x).items() if m[0] != "_" and isinstance(f, FunctionType)} \
+                if isinstance(x, type) else {}
+            for said, f in {name: x, **methods}.items():
+                try:
+                    parameters = signature(f).parameters.values() if callable(f) else ()
+                except ValueError:      # of what is made in C
+                    continue
+                for p in parameters:
+                    if p.annotation in ("bool", "bool | None"):
+                        yield f"{room.__name__}.{said}", f, p.name
+
+
+ONLY_CALLED = {"forward", "learning", "begins", "named_members", "named_tensors", "parameters", "buffers", "train",
+               "zero_grad", "load"}    # checked where they read them, which calls below show
+
+
+def test_flags_are_true_or_false() -> None:
+    """Text that says no is as true as any: no public function takes it."""
+    refused, left = 0, list[str]()
+    for said, f, name in flagged():
+        if said.rpartition(".")[2] in ONLY_CALLED or f is st.Tensor:
+            continue
+        wanted = [p.name for p in signature(f).parameters.values() if p.default is p.empty and p.name != name and
+                  p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        try:
+            f(*(st.ones(2, 2) for _ in wanted), **{name: "no"})
+            left.append(f"{said} {name}")
+        except SteleError as error:     # of an argument before it, at times
+            refused += name in str(error) and "True or False" in str(error)
+    assert left == [] and refused > 350
+
+
+def test_flags_of_methods_that_are_not_checked_at_the_door() -> None:
+    model, x = nn.Linear(2, 2), st.ones(3, 1, 2)
+    of_two = nn.TransformerDecoderLayer(2, 1, 4)
+    for f in (lambda: model.train("no"), lambda: model.zero_grad("no"), lambda: list(model.parameters("no")),
+              lambda: list(model.buffers("no")), lambda: list(model.named_members(recurse="no")),
+              lambda: optim.SGD([st.ones(1).requires_grad_()], lr=1).zero_grad("no"),
+              lambda: nn.MultiheadAttention(2, 1)(x, x, x, average_attn_weights="no"),
+              lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(2, 1, 4), 1)(x, is_causal="no"),
+              lambda: of_two(x, x, tgt_is_causal="no"), lambda: of_two(x, x, memory_is_causal="no"),
+              lambda: nn.TransformerDecoder(of_two, 1)(x, x, tgt_is_causal="no")):
+        with pytest.raises(ArgumentError, match="must be True or False, got a str: 'no'"):
+            f()
+
+
+OF_NO_KIND: list[tuple[Any, str]] = [
+    (lambda x: nn.utils.rnn.unpack_sequence(x), "must be a PackedSequence"),
+    (lambda x: nn.utils.rnn.pad_packed_sequence(x), "must be a PackedSequence"),
+    (lambda x: nn.utils.rnn.split_sequences(x), "must be a JoinedSequence"),
+    (lambda x: nn.utils.rnn.pad_sequence(x), "must be a list of tensors"),
+    (lambda x: nn.utils.rnn.pack_sequence(x), "must be a list of tensors"),
+    (lambda x: nn.utils.rnn.join_sequences(x), "must be a list of arrays"),
+    (lambda x: nn.utils.parametrizations.weight_norm(x), "must be a Module"),
+    (lambda x: nn.TransformerEncoder(x, 1), "must be a Module"),
+    (lambda x: nn.GRU(2, 3)(st.ones(4, 1, 2), x), "must be a tensor"),
+    (lambda x: nn.LSTM(2, 3)(st.ones(4, 1, 2), (x, x)), "must be a tensor"),
+    (lambda x: optim.SGD([st.ones(1).requires_grad_()], lr=1).step(x), "must be a function"),
+    (lambda x: optim.ReduceLROnPlateau(optim.SGD([st.ones(1).requires_grad_()], lr=1)).step(x), "must be a number"),
+    (lambda x: train.Trainer(x, data.Loader((np.ones(2), np.ones(2))), loss="mse"), "must be a Module"),
+    (lambda x: train.Progress(x), "must be a stream"),
+    (lambda x: nn.summary(x, (2,)), "must be a Module"),
+    (lambda x: nn.TransformerDecoder(nn.TransformerDecoderLayer(2, 1), 1, x), "must be a Module"),
+    (lambda x: nn.MultiheadAttention(2, 1)(*[st.ones(3, 1, 2)] * 3, cache=x), "must be a KVCache"),
+    (lambda x: st.compile(int)(st.ones(1)), "nobody knows what"),
+    (lambda x: nn.EmbeddingBag(3, 2)(st.tensor([0, 1]), 2), "needs integers"),
+    (lambda x: nn.MultiheadAttention(2, 1)(*[st.ones(3, 1, 2)] * 3, key_padding_mask=0.5), "ends in the number of"),
+    (lambda x: st.gradient(st.ones(3), st.ones(0)), "needs a number between elements"),
+    (lambda x: data.ArrayDataset(a=[[1], [2, 3]]), "rows have one shape"),
+    (lambda x: data.pad([[1], [2, 3]], value=x), "does not stand beside"),
+    (lambda x: data.pad([([1], 2)], fields=2), "must be a list of entries"),
+    (lambda x: st.save({"a": 1}, "a\0b"), "no zero in it"),
+    (lambda x: st.load("a\0b"), "no zero in it"),
+    (lambda x: st.vmap(lambda y: y, axis_name=x)(st.ones(2)), "must be a str"),
+    (lambda x: data.RandomSampler(4)(x, 0), "must be a whole number"),
+    (lambda x: data.BatchSampler(x, 2), "is made of a sampler"),
+    (lambda x: data.Loader(np.ones(4), num_workers=2**31), "num_workers <= 1024"),
+    (lambda x: data.Loader(np.ones(4), prefetch=2**63), "prefetch <= 65536"),
+    (lambda x: data.download([x]), "download needs one of"),
+    (lambda x: train.parts.loss_of([x]), "loss must be"),
+    (lambda x: nn.ConvTranspose1d(1, 1, 2, padding_mode=np.zeros(2, "V3")), "is 'zeros' alone"),
+]
+
+
+@pytest.mark.parametrize(("f", "says"), OF_NO_KIND)
+def test_what_is_of_no_such_kind_is_named(f: Callable[[Any], Any], says: str) -> None:
+    for x in (object(), b"text"):
+        with pytest.raises(SteleError, match=says):
+            f(x)
+
+
+def test_memory_exhausted_names_the_array() -> None:
+    """Also where NumPy makes it: what a view stands for, and numbers of a line."""
+    view = np.broadcast_to(np.float32(1), (1 << 58,))
+    for f in (lambda: st.tensor(view), lambda: st.from_numpy(view), lambda: st.linspace(0, 1, 1 << 58),
+              lambda: st.asarray(view)):
+        with pytest.raises(OutOfMemory, match=r"an array float(32|64)\[288230376151711744\] of [\d,]+ bytes"):
+            f()
+
+
+def test_threads_that_the_system_does_not_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loader ends those that it began, and the compiler says what is missing; both work again afterwards."""
+    start, begun = threading.Thread.start, list[threading.Thread]()
+
+    def refused(self: threading.Thread) -> None:
+        if len(begun) >= 2:
+            raise RuntimeError("can't start new thread")
+        begun.append(self)
+        start(self)
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    loader = data.Loader(np.ones(4), 1, num_workers=3)
+    with pytest.raises(OutOfMemory, match="the system gives no thread 'stele-loader'"):
+        list(loader)
+    for thread in begun:
+        thread.join()
+    monkeypatch.undo()
+    assert len(list(loader)) == 4

@@ -22,6 +22,7 @@ import stele as st
 from stele import data, nn, optim
 from stele.errors import DataError, StorageError
 from stele.ir.types import REAL
+from stele.saving import DIGEST, TREE, digest, pack
 
 X = np.random.default_rng(0).standard_normal((40, 6)).astype(np.float32)
 Y = np.random.default_rng(1).integers(0, 3, 40)
@@ -253,6 +254,9 @@ HEADERS = {
     "eight bits": b'{"a": {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]}}',
     "other letters": '{"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}}'.encode("utf-16"),
     "deep": b"[" * 100_000,
+    "no name of a dtype": b'{"a": {"dtype": ["U8"], "shape": [4], "data_offsets": [0, 4]}}',
+    "twice": b'{"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}, '
+             b'"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}}',
 }
 
 
@@ -262,6 +266,15 @@ def test_headers_that_do_not_say_what_is_there_are_refused(name: str, tmp_path: 
     begin = b"" if name in ("not there", "longer than the file") else len(head).to_bytes(8, "little")
     path.write_bytes(begin + head + (bytes(4) if begin else b""))
     with pytest.raises(DataError, match="is no whole safetensors file"):
+        st.load(path)
+
+
+@pytest.mark.parametrize("parts", [np.zeros(0), np.zeros(3), np.zeros(()), np.zeros((2, 2), np.float32)])
+def test_complex_numbers_are_pairs(parts: Any, tmp_path: Path) -> None:
+    """Their digest is right, and they are none."""
+    tree, path = '{"$complex": "v"}', tmp_path / "x.safetensors"
+    path.write_bytes(b"".join(pack({"v": parts}, {TREE: tree, DIGEST: digest({"v": parts}, tree)})))
+    with pytest.raises(DataError, match="stands in it"):
         st.load(path)
 
 

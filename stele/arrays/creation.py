@@ -28,7 +28,7 @@ from stele.errors import CopyError
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.sizes import Size
-from stele.ir.types import HOME, DType, Type, int64, refuse_unfit
+from stele.ir.types import HOME, DType, Type, float64, int64, refuse_unfit, too_large
 from stele.ir.types import dtype as type_named
 from stele.ops import arguments, generate, joining
 from stele.ops.elementwise.arithmetic import Equal
@@ -235,7 +235,10 @@ def linspace(start: complex, stop: complex, num: int, dtype: DTypeLike | None = 
         return placed(made, device, requires_grad)
     Type(named(dtype), (n,))   # refuses what no memory holds
     is_far = type(first) is type(last) is int and named(dtype).kind in "iu" and max(abs(first), abs(last)) > 2**53
-    made = whole_steps(first, last, n, closed) if is_far else spaced(float(first), float(last), n, closed)
+    try:
+        made = whole_steps(first, last, n, closed) if is_far else spaced(float(first), float(last), n, closed)
+    except MemoryError as error:
+        raise too_large(float64, (n,), error) from None
     return tensor(made, named(dtype), requires_grad, device)
 
 

@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 
 from stele.eager.handle import Handle
-from stele.errors import DTypeError, ShapeError
+from stele.errors import ArgumentError, DTypeError, ShapeError, kind
 from stele.ir.graph import Array
 from stele.ir.types import DType, complex64, float32, int64, promote, refuse_unfit, uint64
 from stele.ir.types import dtype as type_named
+from stele.ops.arguments import shallow
 
 
 def array_of(data: Any, dtype: Any = None) -> Array:
     """A fresh C-ordered array of a dtype that Stele has."""
     if isinstance(data, list | tuple):
-        data = nested(data)
+        data = nested(shallow(data))
     elif not isinstance(data, np.ndarray | np.generic | bool | int | float | complex):
-        data = np.asarray(data)
+        data = read(data)
     own = isinstance(data, np.ndarray | np.generic)
     array = np.asarray(data)
     if dtype is not None and not own and array.dtype.kind == "f" and type_named(dtype) == uint64:
@@ -40,10 +41,18 @@ def array_of(data: Any, dtype: Any = None) -> Array:
     return wanted.array(array)
 
 
+def read(data: Any) -> Array:
+    """What NumPy makes of an object that says how it becomes an array; ArgumentError where it does not make one."""
+    try:
+        return np.asarray(data)
+    except ValueError as error:
+        raise ArgumentError(f"a tensor holds numbers, got {kind(data)}: {error}") from error
+
+
 def nested(data: Any) -> Any:
     """Lists of numbers, arrays and tensors as one array; ragged lists are refused."""
     parts = [nested(p) if isinstance(p, list | tuple) else np.asarray(p) if isinstance(p, Handle) else p for p in data]
-    shapes = {() if isinstance(p, type) else np.shape(p) for p in parts}
+    shapes = {() if isinstance(p, type | bool | int | float | complex) else read(p).shape for p in parts}
     if len(shapes) > 1:
         raise ShapeError(f"the rows of a tensor need one shape, got {sorted(shapes)}")
     typed = [type_named(p.dtype) for p in parts if isinstance(p, np.ndarray | np.generic)]

@@ -12,6 +12,7 @@ import numpy as np
 from stele.ir.door import public
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import SIZES, axis_of, below, number_of, same
+from stele.ops.arguments import is_series, shallow
 
 Operation = Callable[[Any, Any], Any]
 
@@ -193,8 +194,13 @@ def numbered(x: Any) -> Any:
 
 def plain(x: Any) -> Any:
     """A size, or a shape, or a slice, as the compiler sees it."""
+    return unopened(shallow(x) if is_series(x) else x)
+
+
+def unopened(x: Any) -> Any:
+    """The same of lists that are known to end."""
     if isinstance(x, OpenSize):
         return Size(x.terms)
     if isinstance(x, slice):
         return slice(plain(x.start), plain(x.stop), plain(x.step))
-    return tuple(map(plain, x)) if isinstance(x, tuple) else list(map(plain, x)) if isinstance(x, list) else x
+    return tuple(map(unopened, x)) if isinstance(x, tuple) else list(map(unopened, x)) if isinstance(x, list) else x

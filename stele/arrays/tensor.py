@@ -38,6 +38,7 @@ from stele.ir.origin import Where, here, lines
 from stele.ir.sizes import Size
 from stele.ir.types import HOME, DType, Shape, Type
 from stele.ops import contraction, diagonals, indexing, joining, linear, parts, selecting, shaping, statistics
+from stele.ops.arguments import flag, shallow
 from stele.ops.elementwise import binary, signs, unary
 from stele.ops.generate import quantity
 from stele.ops.linear import broadcast, cast, full, transfer
@@ -104,7 +105,7 @@ def kind_of(args: Sequence[Any], kwargs: Mapping[str, Any], operands: list[Value
             key.append((kind, a or str(a)))
         else:
             nested = kind is list or kind is tuple
-            if (inner := kind_of(a, {}, operands) if nested else token_of(a)) is None:
+            if (inner := kind_of(shallow(a), {}, operands) if nested else token_of(a)) is None:
                 return None
             carries = carries or (nested and inner[-1] > 0)
             key.append((kind, inner))
@@ -133,7 +134,7 @@ class Operands:
             return self.beside(array_value(a))
         if isinstance(a, Size):
             return quantity(plain(a)) if self.numbers else plain(a)
-        if isinstance(a, list | tuple) and any(isinstance(part, Tensor | np.ndarray) for part in a):
+        if isinstance(a, list | tuple) and any(isinstance(part, Tensor | np.ndarray) for part in shallow(a)):
             return tuple(self.value(part) for part in a)
         return plain(a) if isinstance(a, list | tuple | slice) else a
 
@@ -425,6 +426,7 @@ class Tensor(Familiar):
         >>> x.grad.tolist()
         [2.0, 4.0]
         """
+        flag(retain_graph, "retain_graph of backward")
         if not self.dtype.is_float:
             raise DTypeError(f"backward() starts from a float number, got {self.dtype}: there is no derivative of it",
                              hint="Compute the loss of floats: .mean() instead of .sum(), 2.0 instead of 2; what "

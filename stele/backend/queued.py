@@ -15,6 +15,7 @@ from stele.backend.buffers import Blocks, Buffer
 from stele.backend.cpu import pool
 from stele.backend.devices import Device, Event, Stream, Work, marked
 from stele.backend.locks import RUNNING, SETTLING
+from stele.backend.workers import begun
 from stele.ir.types import DType, Type
 
 AHEAD, LONGEST = 1000, 1000     # pieces of work that wait at most, and that are remembered
@@ -92,9 +93,7 @@ class Queue(Stream):
         self.jobs.put(job)
         with self.lock:
             if self.thread is None:
-                self.thread = threading.Thread(target=serve, args=(self.jobs, self.log), daemon=True,
-                                               name=f"stele-{self.device}")
-                self.thread.start()
+                self.thread = begun(serve, f"stele-{self.device}", self.jobs, self.log)
         return event
 
 

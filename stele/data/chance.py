@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from stele.ops.arguments import whole
+
 ORDER, BATCHES = 0, 1       # streams of an epoch: its order, and one of each batch from here on
 SAMPLES = 1 << 64           # one of each sample from here on, and as many for each layer of a stream
 SHUFFLED = 1 << 120         # one of each layer of a stream from here on
@@ -15,6 +17,7 @@ _WORD = (1 << 64) - 1
 
 def philox(seed: int, epoch: int, stream: int = ORDER) -> np.random.Philox:
     """The generator of (seed, epoch); streams of it are 2**128 numbers apart."""
+    seed, epoch = whole(seed, "seed"), whole(epoch, "epoch")
     return np.random.Philox(key=(seed & _WORD) | (epoch & _WORD) << 64, counter=stream << 128)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from stele.errors import DataError, kind
 from stele.ir.door import public
-from stele.ops.arguments import is_mapping, is_series
+from stele.ops.arguments import is_mapping, is_series, sequence
 
 Empty = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 
@@ -184,7 +184,11 @@ def _padded(parts: Sequence[Any], value: Any, multiple: int, left: bool, where: 
     full = [a.dtype for a in arrays if a.size] or [arrays[0].dtype]     # an empty list is one of floats
     lengths = np.array([len(a) for a in arrays], np.int64)
     longest = -(-int(lengths.max()) // multiple) * multiple
-    x = np.full((len(arrays), longest, *arrays[0].shape[1:]), value, np.result_type(*full))
+    try:
+        x = np.full((len(arrays), longest, *arrays[0].shape[1:]), value, np.result_type(*full))
+    except (TypeError, ValueError) as error:
+        raise DataError(f"value of pad is {value!r:.40}, which does not stand beside elements of {where}: {error}."
+                        ) from None
     for row, array in zip(x, arrays):
         row[slice(longest - len(array), None) if left else slice(len(array))] = array
     return x, lengths
@@ -192,6 +196,8 @@ def _padded(parts: Sequence[Any], value: Any, multiple: int, left: bool, where: 
 
 def _fields(asked: Sequence[Any] | None, names: list[Any], entry: Callable[[Any], Any]) -> list[Any]:
     """The entries of a sample that are sequences."""
+    if asked is not None:
+        asked = sequence(asked, "fields of pad", "a list of entries of a sample")
     if asked is None:
         return [n for n in names if not isinstance(entry(n), str | bytes | tuple | dict) and np.ndim(entry(n))]
     if missing := [n for n in asked if n not in names]:
@@ -207,7 +213,8 @@ def _multiple(x: Any) -> int:
 
 def _many(samples: Any) -> Sequence[Any]:
     if not is_series(samples) or not samples:
-        raise DataError(f"a batch is made of a list of samples, got {kind(samples)}{'' if samples else ' of none'}.")
+        raise DataError("a batch is made of a list of samples, got "
+                        f"{'a list of none' if is_series(samples) else kind(samples)}.")
     return samples
 
 

@@ -1,6 +1,7 @@
 """Data sets: what has samples by number, or one after the other, and what is made of them."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
@@ -208,14 +209,15 @@ class IterableDataset:
     @public
     def take(self, n: int) -> IterableDataset:
         """The first n samples."""
-        whole(n, "take(n)", low=0)
+        whole(n, "n of take", 0, sys.maxsize)
         return Stream(self, lambda samples: islice(samples, n))
 
     @public
     def shard(self, k: int, n: int) -> IterableDataset:
         """Part k of n: samples k, k + n, k + 2n, ...; a class that can skip files may say it in another way."""
-        whole(n, "shard(k, n)", low=1)
-        whole(k, "shard(k, n)", low=0, high=n - 1)
+        n, k = whole(n, "n of shard", 1, sys.maxsize), whole(k, "k of shard", 0)
+        if k >= n:
+            raise DataError(f"shard {k} of {n} is none: they are 0 to {n - 1}.")
         return Stream(self, lambda samples: islice(samples, k, None, n))
 
     @public

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from stele.config import DATA, OFFLINE
 from stele.data.archives import ARCHIVES, Archive
@@ -47,7 +47,8 @@ def download(name: str, folder: str | Path | None = None) -> Path:
     download needs one of adult, ag_news, cifar10, cifar10-python, cifar100, fashion-mnist, imdb, iris, mnist, sst2, \
 stl10, svhn, tiny_shakespeare, wikitext2, wine, got 'imagenet'
     """
-    if name not in ARCHIVES:
+    asked: Any = name
+    if not isinstance(asked, str) or asked not in ARCHIVES:
         raise DataError(f"download needs one of {', '.join(sorted(ARCHIVES))}, got {name!r}.")
     folder = DATA() if folder is None else located(folder)
     own = folder / name

@@ -19,8 +19,10 @@ from stele.errors import DataError, kind
 from stele.interop.keywords import answering, speaks
 from stele.interop.names import LOADERS
 from stele.ir.door import leaving
-from stele.ops.arguments import is_mapping, is_series, whole
+from stele.ops.arguments import is_many, is_mapping, is_series, refuse, whole
 
+MOST_WORKERS = 1024     # each is a thread or a process
+MOST_AHEAD = 1 << 16     # batches
 FEW = 3     # batches ahead, by default, of each worker 2 where that is more
 
 
@@ -64,8 +66,9 @@ class Loader:
                  prefetch: int | None = None, scale: bool | Sequence[bool] | None = None) -> None:
         _functions(collate=collate, transform=transform, batch_transform=batch_transform)
         _orders(batch_size, shuffle, drop_last, sampler, batch_sampler)
-        self.num_workers = _number(num_workers, "num_workers", 0)
-        self.prefetch = max(FEW, 2 * self.num_workers) if prefetch is None else _number(prefetch, "prefetch", 1)
+        self.num_workers = _number(num_workers, "num_workers", 0, MOST_WORKERS)
+        few = max(FEW, 2 * self.num_workers)
+        self.prefetch = few if prefetch is None else _number(prefetch, "prefetch", 1, MOST_AHEAD)
         self.processes = processes
         if processes and not self.num_workers:
             raise DataError("processes=True needs num_workers >= 1, got 0: then batches are made in the loop itself.")
@@ -185,7 +188,8 @@ class Loader:
 def _called(sampler: Any, seed: int, epoch: int) -> Any:
     """What a sampler gives for an epoch: ours are functions, those of others are iterated."""
     if callable(sampler):
-        return sampler(seed, epoch)
+        found = sampler(seed, epoch)
+        return found if is_many(found) else refuse("what a sampler gives", "the numbers of samples", found)
     begin(sampler, epoch)
     return list(sampler)
 
@@ -197,7 +201,10 @@ def _asked(sampler: Any, seed: int, epoch: int) -> Any:
 
 def _within(indices: Any, samples: int) -> np.ndarray:
     """The numbers of samples that a sampler gave, checked."""
-    found = np.asarray(indices)
+    try:
+        found = np.asarray(indices)
+    except ValueError as error:
+        raise DataError(f"a sampler gives the numbers of samples along one axis: {error}.") from None
     if not found.size:
         return np.zeros(0, np.int64)
     if found.ndim != 1 or found.dtype.kind not in "iu":
@@ -215,11 +222,8 @@ def _functions(**given: Any) -> None:
 
 def _orders(batch_size: Any, shuffle: Any, drop_last: Any, sampler: Any, batch_sampler: Any) -> None:
     """Whether one thing alone says what the order is."""
-    for name, flag in (("shuffle", shuffle), ("drop_last", drop_last)):
-        if not isinstance(flag, bool | np.bool_):
-            raise DataError(f"{name} is True or False, got {kind(flag)}.")
     for name, given in (("sampler", sampler), ("batch_sampler", batch_sampler)):
-        if given is not None and not callable(given) and not hasattr(given, "__iter__"):
+        if given is not None and not callable(given) and not is_many(given):
             raise DataError(f"{name} is a function of (seed, epoch), or numbers of samples, got {kind(given)}.")
     if sampler is not None and shuffle:
         raise DataError("a sampler says the order, so that shuffle=True has no meaning beside it: leave one out.")
@@ -235,11 +239,13 @@ def _size(batch_size: Any) -> int:
     return _number(batch_size, "batch_size", 1)
 
 
-def _number(x: Any, name: str, low: int | None) -> int:
+def _number(x: Any, name: str, low: int | None, high: int | None = None) -> int:
     if not isinstance(x, int | np.integer) or isinstance(x, bool):
         raise DataError(f"{name} is a whole number, got {kind(x)}.")
     if low is not None and x < low:
         raise DataError(f"a loader needs {name} >= {low}, got {x}.")
+    if high is not None and x > high:
+        raise DataError(f"a loader needs {name} <= {high}, got {x}.")
     return whole(x, name)
 
 

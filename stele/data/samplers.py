@@ -9,7 +9,7 @@ import numpy as np
 from stele.data.chance import permutation, philox
 from stele.errors import DataError, kind
 from stele.interop.keywords import speaks
-from stele.ops.arguments import whole
+from stele.ops.arguments import count, whole
 
 POOL = 64       # batches that are sorted by length together
 
@@ -183,7 +183,11 @@ class BatchSampler(Batches):
 
     @speaks
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool = False) -> None:
-        self.sampler, self.batch_size, self.drop_last = sampler, at_least_one(batch_size, "batch_size"), drop_last
+        self.sampler: Any = sampler
+        if not callable(sampler):
+            raise DataError(f"a batch sampler is made of a sampler, got {kind(sampler)}. "
+                            "Write data.SequentialSampler(n) or data.RandomSampler(n).")
+        self.batch_size, self.drop_last = at_least_one(batch_size, "batch_size"), drop_last
 
     def __len__(self) -> int:
         return parts(len(self.sampler), self.batch_size, self.drop_last)
@@ -241,8 +245,8 @@ def counted(data: Any) -> int:
     """How many samples there are, of a set or as a number."""
     n: int
     if isinstance(data, int | np.integer) and not isinstance(data, bool):
-        n = whole(data, "the number of samples")
-    elif hasattr(data, "__len__"):
+        n = count(data, "the number of samples")
+    elif hasattr(data, "__len__") and getattr(data, "ndim", 1):
         n = len(data)       # pyright: ignore[reportArgumentType]
     else:
         raise DataError(f"a sampler takes a data set, or how many samples there are, got {kind(data)}.")

@@ -30,7 +30,10 @@ class ArrayDataset(Dataset):
             raise DataError("a set of arrays needs at least one array, without names or all with names, got "
                             f"{len(arrays)} without and {len(columns)} with. Write ArrayDataset(x, y).")
         self.names = tuple(columns)
-        self.arrays = tuple(np.asarray(array) for array in arrays or columns.values())
+        try:
+            self.arrays = tuple(np.asarray(array) for array in arrays or columns.values())
+        except ValueError as error:
+            raise DataError(f"a set of arrays needs arrays, whose rows have one shape: {error}.") from None
         lengths = [len(array) if array.ndim else None for array in self.arrays]
         if len(set(lengths)) > 1 or None in lengths:
             raise DataError(f"a set of arrays needs arrays of one length, got {lengths}.")

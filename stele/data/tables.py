@@ -15,7 +15,7 @@ from stele.data.sets import ArrayDataset
 from stele.errors import DataError, kind
 from stele.files import located
 from stele.ir.door import public
-from stele.ops.arguments import is_many
+from stele.ops.arguments import is_many, sequence
 
 Columns = Mapping[str, Any]
 FRAMES = ("pandas", "polars", "pyarrow")
@@ -52,9 +52,9 @@ def table(source: Any, columns: Sequence[str] | None = None, *, x: str | Sequenc
     if y is not None and x is None:
         raise DataError("a table with labels y needs features x: write table(source, x=[...], y=...).")
     if x is None:
-        names = None if columns is None else list(columns)
+        names = None if columns is None else list(sequence(columns, "columns of table", "a list of columns' names"))
         return Table(**{name: _numbers(column) for name, column in _columns(source, names, where).items()})
-    names = [x] if isinstance(x, str) else list(x)
+    names = [x] if isinstance(x, str) else list(sequence(x, "x of table", "a column's name or a list of them"))
     found = _columns(source, names if y is None else [*names, y], where)
     if not names:
         raise DataError("the features x of a table are at least one column, got none.")
@@ -99,9 +99,9 @@ def _of_frame(frame: Any) -> dict[str, Any]:
     return {str(name): frame[name] for name in names}
 
 
-def _chosen(columns: Columns, names: list[str] | None, where: str) -> dict[str, Any]:
+def _chosen(columns: Columns, names: list[Any] | None, where: str) -> dict[str, Any]:
     for name in names or ():
-        if name not in columns:
+        if not isinstance(name, str) or name not in columns:
             raise DataError(f"{where} has the columns {', '.join(map(repr, list(columns)[:20]))}, got {name!r}.")
     return dict(columns) if names is None else {name: columns[name] for name in names}
 

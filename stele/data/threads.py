@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from stele.backend.workers import begun
 from stele.data.epochs import Epoch, Task
 from stele.errors import DataError
 from stele.ir.door import leaving
@@ -83,8 +84,12 @@ class Threads(Workers):
         self.numbers: queue.SimpleQueue[int | None] = queue.SimpleQueue()       # None ends a worker
         self.made: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         self.reading = threading.Lock()
-        for _ in range(workers):
-            threading.Thread(target=self._run, name="stele-loader", daemon=True).start()
+        try:
+            for _ in range(workers):
+                begun(self._run, "stele-loader")
+        except BaseException:
+            self.stop()
+            raise
 
     def ask(self, until: int) -> None:
         """Their numbers, in order."""

@@ -19,7 +19,7 @@ from stele.ir.origin import setting
 from stele.ir.sizes import Dim
 from stele.ir.types import axis_of, same, show
 from stele.ops import random
-from stele.ops.arguments import function, is_array, is_dict, is_series, size, whole
+from stele.ops.arguments import function, instance, is_array, is_dict, is_series, size, whole
 from stele.ops.generate import iota
 from stele.ops.linear import along, transpose
 from stele.tracing import tree
@@ -117,7 +117,7 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_name
         n = places([v.shape[0] for v in stacks.values()], given_size)
         body = Places(n, TRACING.get())
         named = NAMED.get()
-        if axis_name is not None:
+        if axis_name is not None and instance(axis_name, "axis_name of vmap", str):
             index = body.one(iota(n), "axis_index")
             named = {**named, axis_name: Axis(index, n)}
         with tracing_into(body), setting(NAMED, named):

@@ -10,12 +10,12 @@ from stele.arrays.spellings import unknown
 from stele.errors import ArgumentError, nearest
 from stele.interop.arguments import INSTEAD, SAME
 from stele.interop.names import Table
-from stele.ir.door import P, R, leaving, owner, refuse_form
+from stele.ir.door import P, R, flags, leaving, owner, refuse_flags, refuse_form
 
 
 def speaks(f: Callable[P, R]) -> Callable[P, R]:
     """A function that users call, or a constructor: an argument under another name is taken where it means the same,
-    and any other is answered by ArgumentError, which says what to write.
+    and any other is answered by ArgumentError, which says what to write, as is a flag that is neither True nor False.
 
     >>> len(data.Loader((np.arange(6),), 2, collate_fn=list))
     3
@@ -24,6 +24,7 @@ def speaks(f: Callable[P, R]) -> Callable[P, R]:
     stele.errors.ArgumentError: Loader takes no 'pin_memory'... Leave it out: batches are NumPy arrays that ...
     """
     taken = signature(f).parameters
+    known = flags(f)
     takes_all = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in taken.values())
 
     @wraps(f)
@@ -32,10 +33,10 @@ def speaks(f: Callable[P, R]) -> Callable[P, R]:
         named: dict[str, Any] = given
         try:
             try:
-                if takes_all or given.keys() <= taken.keys():
-                    return call(*args, **given)
-                named = {own(owner(f, args), f.__module__, name, [*taken], [*given, *[*taken][:len(args)]]): x
-                         for name, x in given.items()}
+                if not takes_all and not given.keys() <= taken.keys():
+                    named = {own(owner(f, args), f.__module__, name, [*taken], [*given, *[*taken][:len(args)]]): x
+                             for name, x in given.items()}
+                refuse_flags(known, f, args, named)
                 return call(*args, **named)
             except TypeError as error:
                 refuse_form(error, f, args, named)

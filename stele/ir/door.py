@@ -1,22 +1,25 @@
 """The door between our code and the user's: errors that leave name op, layer and line, and show none of our frames."""
 from __future__ import annotations
 
+import reprlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from inspect import Signature, signature
+from inspect import Signature, signature, unwrap
 from types import FunctionType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from stele import config
-from stele.errors import ArgumentError, SteleError
+from stele.errors import ArgumentError, SteleError, kind
 from stele.ir.origin import Where, here, is_house, lines
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
+MOST = sys.maxsize      # a place that no argument stands in
 MEANT = SteleError, np.linalg.LinAlgError   # what our own code raises for users to read
 
 
@@ -66,12 +69,52 @@ def ends_outside(trace: TracebackType) -> bool:
     return not is_house(trace.tb_frame.f_code.co_filename)
 
 
+def flag(x: Any, what: str) -> bool:
+    """True or False."""
+    if not isinstance(x, bool) and type(x).__name__ not in ("bool", "bool_"):
+        raise ArgumentError(f"{what} must be True or False, got {kind(x)}: {reprlib.repr(x)}")
+    return bool(x)
+
+
+def flags(f: Callable[..., Any]) -> list[tuple[int, str, bool]]:
+    """Which parameters of a function are True or False by their annotations: place, name, and whether None is one too.
+
+    >>> def pad(x, left: bool, wide: bool | None = None): ...
+    >>> pad.__annotations__ = {"left": "bool", "wide": "bool | None"}   # as modules of ours have them
+    >>> flags(pad)
+    [(1, 'left', False), (2, 'wide', True)]
+    """
+    f = unwrap(f)
+    if not isinstance(f, FunctionType):
+        return []
+    code, said = f.__code__, f.__annotations__
+    names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+    return [(k if k < code.co_argcount else MOST, name, said[name] != "bool") for k, name in enumerate(names)
+            if said.get(name) in ("bool", "bool | None")]
+
+
+def refuse_flags(known: Sequence[tuple[int, str, bool]], f: Callable[..., Any], args: Sequence[Any],
+                 kwargs: Mapping[str, Any]) -> None:
+    """Raises ArgumentError where a flag is given something else: text that says no is as true as any."""
+    for k, name, optional in known:
+        if k < len(args) or name in kwargs:
+            x = args[k] if k < len(args) else kwargs[name]
+            if x is not True and x is not False and not (optional and x is None):
+                flag(x, f"{name} of {owner(f, args)}")
+
+
 def public(f: Callable[P, R]) -> Callable[P, R]:
-    """A function that users call; what is called often has the two lines of `leaving` in its own text instead."""
+    """A function that users call, whose flags are checked; what is called often has the two lines of `leaving` in its
+    own text instead.
+    """
+    known = flags(f)
+
     @wraps(f)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             try:
+                if known:
+                    refuse_flags(known, f, args, kwargs)
                 return f(*args, **kwargs)
             except TypeError as error:
                 refuse_form(error, f, args, kwargs)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stele.errors import BadAxis, DTypeError, ShapeError, kind, nearest
+from stele.errors import BadAxis, DTypeError, OutOfMemory, ShapeError, kind, nearest
 from stele.ir.door import public
 from stele.ir.origin import NOWHERE, Where, here, lines
 from stele.ir.sizes import Dim, at, names
@@ -105,8 +105,17 @@ class DType:
         return self if self.is_complex else complex128 if self == float64 else complex64
 
     def array(self, x: Any) -> np.ndarray[Any, Any]:
-        """x in this dtype, as a C-ordered array of its own; bfloat16 is rounded to once, not by way of float32."""
+        """x in this dtype, as a C-ordered array of its own; bfloat16 is rounded to once, not by way of float32. Raises
+        OutOfMemory, naming it, where it does not fit.
+        """
         made: np.ndarray[Any, Any] = np.asarray(x)
+        try:
+            return self.rounded(made)
+        except MemoryError as error:
+            raise too_large(self, made.shape, error) from None
+
+    def rounded(self, made: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The numbers of an array as those of this dtype."""
         if self.name == "bfloat16" and made.dtype.itemsize > 2 and made.dtype != np.float32:
             wide = made.astype(np.float64)
             with np.errstate(over="ignore"):
@@ -119,6 +128,12 @@ class DType:
         return self.name
 
     __repr__ = __str__
+
+
+def too_large(dtype: DType, shape: tuple[int, ...], error: MemoryError) -> OutOfMemory:
+    """The error for an array that NumPy has no memory for."""
+    bytes_ = math.prod(shape) * dtype.bytes
+    return OutOfMemory(f"an array {dtype}{list(shape)} of {bytes_:,} bytes does not fit: {error}")
 
 
 bool_    = DType("bool", "b", 8)
@@ -142,6 +157,7 @@ DTYPES = {d.name: d for d in (bool_, int8, uint8, int16, uint16, int32, uint32, 
 REAL = tuple(d for d in DTYPES.values() if not d.is_complex)
 HOME = "cpu"             # the device where Python runs, and where arrays are unless something else is said
 MOST_BYTES = (1 << 62) - 1      # of any array, so that no index or count of bytes leaves an int64
+MOST_AXES = 64                  # of any array, as NumPy's have
 NUMPY = {name: np.dtype(name) for name in DTYPES if name != "bfloat16"}
 CODE = re.compile(r"[<=]?[iufc]\d+")      # what NumPy calls dtypes in short
 PYTHON: dict[type, DType] = {float: float32, int: int64, bool: bool_, complex: complex64}
@@ -277,6 +293,8 @@ class Type:
 
     def __post_init__(self) -> None:
         bytes_ = self.dtype.bytes
+        if len(self.shape) > MOST_AXES:
+            raise ShapeError(f"an array has at most {MOST_AXES} axes, got {len(self.shape)}")
         for n in self.shape:
             if isinstance(n, int):
                 if n < 0:

@@ -18,7 +18,7 @@ from stele.nn.cells import affine
 from stele.nn.functional.attention import looked
 from stele.nn.layers import Linear
 from stele.nn.module import Module, given, wrong
-from stele.ops.arguments import flag, number, positive, wholes
+from stele.ops.arguments import flag, instance, number, positive, wholes
 from stele.ops.random import chance
 
 look = lift(looked)
@@ -160,7 +160,7 @@ class MultiheadAttention(Module):
         if self.add_zero_attn:
             k, v = (F.pad(x, [(0, 0), (0, 0), (0, 1), (0, 0)]) for x in (k, v))
         mask = self.mask(attn_mask, key_padding_mask, n, keys, k.shape[2])
-        if cache is not None:
+        if cache is not None and instance(cache, "cache of MultiheadAttention", KVCache):
             k, v, sees = cache.update(k, v)
             if mask is not None:
                 raise ArgumentError("MultiheadAttention with a cache takes no masks: queries look at all until then")
@@ -170,7 +170,8 @@ class MultiheadAttention(Module):
         if self.training and self.dropout:
             p = p * 0.0 if self.dropout == 1 else dropout(p, chance(self.dropout))
         y = (p @ v).swapaxes(1, 2).flatten(2)
-        y, p = self.out_proj(y), p.mean(axis=1) if average_attn_weights else p
+        is_mean = flag(average_attn_weights, "average_attn_weights of MultiheadAttention")
+        y, p = self.out_proj(y), p.mean(axis=1) if is_mean else p
         if constant(query).ndim == 2:
             y, p = y.squeeze(0), p.squeeze(0)
         elif not self.batch_first:
@@ -183,7 +184,7 @@ class MultiheadAttention(Module):
             if x.dtype.name != "bool" and not x.dtype.is_float:
                 raise DTypeError(f"a mask of MultiheadAttention is of bools or floats, got {x.dtype}",
                                  hint="Write mask == 1.")
-            if x.shape[-1] != keys:
+            if x.shape[-1:] != (keys,):
                 raise ShapeError(f"a mask of MultiheadAttention ends in the number of keys, {keys}, got {x.shape}")
         masks = [constant(padding).reshape(-1, 1, 1, keys)] if padding is not None else []
         if attn is not None:

@@ -104,7 +104,8 @@ class ConvolutionTranspose(Kernels):
                  padding_mode: str = "zeros") -> None:
         self.make(in_channels, out_channels, kernel_size, groups, bias, stride=stride, padding=padding,
                   output_padding=output_padding, dilation=dilation)
-        if padding_mode != "zeros":
+        asked: Any = padding_mode
+        if not isinstance(asked, str) or asked != "zeros":
             raise OptionError(f"padding_mode of {type(self).__name__} is 'zeros' alone, got {padding_mode!r}",
                               hint="Its padding is what is cut off the result, so nothing else could stand there.")
         self.padding_mode = padding_mode

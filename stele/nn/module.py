@@ -115,6 +115,7 @@ class Module:
 
         Without `recurse` what its modules hold is left out. Names begin with a `prefix`.
         """
+        flag(recurse, "recurse of a module's members")
         seen: set[int] = set()
         stack: list[tuple[str, Any]] = [(prefix, self)]
         while stack:
@@ -361,8 +362,9 @@ class Module:
 
     def train(self, mode: bool = True) -> Self:
         """Switches dropout and batch statistics on (or off) in this module and all below; returns the module."""
+        is_on = flag(mode, "mode of train")
         for _, module in self.named_modules():
-            module.training = mode
+            module.training = is_on
         return self
 
     def eval(self) -> Self:
@@ -372,7 +374,7 @@ class Module:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters, or with `set_to_none=False` makes them zeros."""
         for x in self.parameters():
-            x.grad = None if set_to_none or x.grad is None else zeros_like(x)
+            x.grad = None if flag(set_to_none, "set_to_none of zero_grad") or x.grad is None else zeros_like(x)
 
     @speaks
     def state_dict(self, prefix: str = "") -> dict[str, Tensor]:

@@ -6,6 +6,7 @@ from math import sqrt
 from typing import Any
 
 from stele.arrays import functions as F
+from stele.arrays.checked import operand
 from stele.arrays.creation import zeros
 from stele.arrays.random import dropout
 from stele.arrays.sized import where
@@ -107,7 +108,8 @@ class Layered(Step):
         """The parts of the first states of all layers, or None where none were given; raises ShapeError for others."""
         if hx is None:
             return None
-        parts, name = self.parted(hx), type(self).__name__
+        name = type(self).__name__
+        parts = [operand(part, f"the state that this {name} begins with") for part in self.parted(hx)]
         many = self.num_layers * (1 + self.bidirectional)
         sizes = [(many, batch, size) for size in (self.proj_size or self.hidden_size, self.hidden_size)]
         for part, shape in zip(parts, sizes):

@@ -16,7 +16,7 @@ from stele.nn.dropout import Dropout
 from stele.nn.layers import Linear
 from stele.nn.module import Module
 from stele.nn.normalization import LayerNorm
-from stele.ops.arguments import choice, flag, function, number, positive, times
+from stele.ops.arguments import choice, flag, function, instance, number, positive, times
 
 Activation = str | Callable[[Tensor], Tensor]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
@@ -69,8 +69,9 @@ class TransformerEncoderLayer(Block):
 
     def forward(self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
                 is_causal: bool = False) -> Tensor:
+        causal = flag(is_causal, "is_causal") and src_mask is None
         x = self.around(src, self.norm1, lambda x: self.self_attn(
-            x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal and src_mask is None)[0])
+            x, x, x, src_key_padding_mask, False, src_mask, is_causal=causal)[0])
         return self.around(x, self.norm2, self.feed)
 
     norm1: LayerNorm
@@ -95,11 +96,12 @@ class TransformerDecoderLayer(Block):
     def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
                 tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
                 tgt_is_causal: bool = False, memory_is_causal: bool = False) -> Tensor:
+        causal = flag(tgt_is_causal, "tgt_is_causal") and tgt_mask is None
+        sees_before = flag(memory_is_causal, "memory_is_causal") and memory_mask is None
         x = self.around(tgt, self.norm1, lambda x: self.self_attn(
-            x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal and tgt_mask is None)[0])
+            x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=causal)[0])
         x = self.around(x, self.norm2, lambda x: self.multihead_attn(
-            x, memory, memory, memory_key_padding_mask, False, memory_mask,
-            is_causal=memory_is_causal and memory_mask is None)[0])
+            x, memory, memory, memory_key_padding_mask, False, memory_mask, is_causal=sees_before)[0])
         return self.around(x, self.norm3, self.feed)
 
     norm1: LayerNorm
@@ -109,7 +111,13 @@ class TransformerDecoderLayer(Block):
 
 def copies(layer: Any, n: int, holder: str) -> ModuleList:
     """A layer several times over, each with weights of its own."""
+    instance(layer, f"the layer of {holder}", Module)
     return ModuleList([copy.deepcopy(layer) for _ in range(times(n, f"num_layers of {holder}", 1))])
+
+
+def behind(norm: Any) -> Module | None:
+    """The layer that stands behind all others, if there is one."""
+    return None if norm is None else instance(norm, "the norm behind all layers", Module)
 
 
 class TransformerEncoder(Module):
@@ -127,12 +135,12 @@ class TransformerEncoder(Module):
     @speaks
     def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
                  enable_nested_tensor: bool = True, mask_check: bool = True) -> None:
-        self.layers, self.norm = copies(encoder_layer, num_layers, "TransformerEncoder"), norm
+        self.layers, self.norm = copies(encoder_layer, num_layers, "TransformerEncoder"), behind(norm)
 
     def forward(self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
                 is_causal: bool | None = None) -> Tensor:
         for layer in self.layers:
-            src = layer(src, mask, src_key_padding_mask, bool(is_causal))
+            src = layer(src, mask, src_key_padding_mask, False if is_causal is None else is_causal)
         return src if self.norm is None else self.norm(src)
 
 
@@ -149,14 +157,14 @@ class TransformerDecoder(Module):
 
     @speaks
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
-        self.layers, self.norm = copies(decoder_layer, num_layers, "TransformerDecoder"), norm
+        self.layers, self.norm = copies(decoder_layer, num_layers, "TransformerDecoder"), behind(norm)
 
     def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
                 tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
                 tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
         for layer in self.layers:
             tgt = layer(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
-                        bool(tgt_is_causal), memory_is_causal)
+                        False if tgt_is_causal is None else tgt_is_causal, memory_is_causal)
         return tgt if self.norm is None else self.norm(tgt)
 
 

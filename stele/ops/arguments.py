@@ -12,12 +12,13 @@ import numpy as np
 
 from stele import config
 from stele.errors import ArgumentError, OptionError, ShapeError, SteleError, advice, nearest
-from stele.ir.door import P, R, leaving, owner, refuse_form
+from stele.ir.door import P, R, T, flag, leaving, owner, refuse_form
 from stele.ir.graph import Constant, Value, literal
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import MOST_BYTES, Shape, dtype, number_of
+from stele.ir.types import MOST_AXES, MOST_BYTES, Shape, dtype, number_of
 
 Form = Callable[[Any, str], Any]
+FLOATING: Any = np.floating
 
 
 def refuse(what: str, wanted: str, got: object, hint: str | None = None) -> NoReturn:
@@ -41,7 +42,7 @@ def whole(x: Any, what: str, low: int | None = None, high: int | None = None) ->
         n = operator.index(x)
     except TypeError:       # a NumPy array has __index__, of whatever shape and dtype
         refuse(what, "a whole number", x)
-    if low is not None and n.bit_length() > 64:     # what no array has so many of, and no float need hold
+    if low is not None and n.bit_length() > 63:     # what no array has so many of, and no float need hold
         raise ShapeError(f"{what} must fit into 64 bits, got a whole number of {n.bit_length()}")
     if (low is not None and n < low) or (high is not None and n > high):
         bounds = f"at least {low}" if high is None else f"from {low} to {high}"
@@ -85,6 +86,16 @@ def is_array(x: object) -> TypeGuard[np.ndarray[Any, Any]]:
 def is_series(x: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
     """Whether x is a list or a tuple."""
     return isinstance(x, list | tuple)
+
+
+def shallow(x: Any) -> Any:
+    """Lists as they are; ShapeError where they stand in each other deeper than an array has axes, or in themselves."""
+    level = {id(x): x}
+    for _ in range(MOST_AXES):
+        level = {id(p): p for part in level.values() for p in part if is_series(p)}
+        if not level:
+            return x
+    raise ShapeError(f"an array has at most {MOST_AXES} axes, got lists that stand deeper in each other")
 
 
 def is_mapping(x: object) -> TypeGuard[Mapping[Any, Any]]:
@@ -144,7 +155,13 @@ def number(x: Any, what: str, low: float | None = None, high: float | None = Non
             isinstance(x, Value) or getattr(x, "ndim", 0):
         refuse(what, "a number", x)
     x = number_of(x) if isinstance(x, Size) else x
-    n = x if isinstance(x, int | float) else x.item() if hasattr(x, "item") else float(x)
+    try:
+        given: Any = x if isinstance(x, int | float) else x.item() if hasattr(x, "item") else float(x)
+    except ValueError:      # a decimal number that signals
+        refuse(what, "a number", x)
+    n: Any = float(given) if isinstance(given, FLOATING) else given      # of more digits than Python has
+    if not isinstance(n, int | float):                      # what dates and times are made of
+        refuse(what, "a number", x)
     if isinstance(n, int) and n.bit_length() > 1023:
         refuse(what, "a number that a float64 holds", x)
     if (low is not None and not n >= low) or (high is not None and not n <= high):
@@ -155,11 +172,11 @@ def number(x: Any, what: str, low: float | None = None, high: float | None = Non
     return n
 
 
-def flag(x: Any, what: str) -> bool:
-    """True or False."""
-    if not isinstance(x, bool) and type(x).__name__ not in ("bool", "bool_"):
-        refuse(what, "True or False", x)
-    return bool(x)
+def instance(x: Any, what: str, of: type[T], hint: str | None = None) -> T:
+    """x, which is an object of a class."""
+    if not isinstance(x, of):
+        refuse(what, f"{'an' if of.__name__[0] in 'AEIOU' else 'a'} {of.__name__}", x, hint)
+    return x
 
 
 def function(x: Any, what: str, given: Sequence[str] | None = None) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from stele.errors import ShapeError
 from stele.ir.graph import Value
-from stele.ir.types import axis_of, below, float32, show
+from stele.ir.types import axis_of, below, float32, same, show
 from stele.ops.arguments import number
 from stele.ops.cumulative import cumulative_sum, diff
 from stele.ops.elementwise.arithmetic import Equal, Select
@@ -49,6 +49,9 @@ def slope(x: Value, axis: int, h: Operand, order: int) -> Value:
         raise ShapeError(f"gradient needs {order + 1} elements or more along axis {axis}, got {show(x.shape)}")
     row = tuple(-1 if k == axis else 1 for k in range(x.ndim))
     wide = isinstance(h, Value) and h.ndim == 1
+    if isinstance(h, Value) and (h.ndim > 1 or (wide and not same(h.shape[0], n))):
+        raise ShapeError(f"gradient needs a number between elements, or their {show((n,))} places along axis {axis}, "
+                         f"got {show(h.shape)}")
     gaps = reshape(cast(diff(h), x.dtype), row) if wide else None
     steps = diff(x, axis=axis) / (h if gaps is None else gaps)
     first, last = slice_axis(steps, axis, 0, 1), slice_axis(steps, axis, n - 2, 1)

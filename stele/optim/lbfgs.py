@@ -11,7 +11,7 @@ from stele.arrays.tensor import Tensor, tensor
 from stele.eager.handle import enable_grad, no_grad
 from stele.errors import GraphError
 from stele.interop.keywords import speaks
-from stele.ops.arguments import choice, whole
+from stele.ops.arguments import choice, function, whole
 from stele.optim.checks import checked
 from stele.optim.optimizer import Optimizer, Parameters
 
@@ -69,6 +69,7 @@ class LBFGS(Optimizer):
         """Up to `max_iter` steps; the loss at their beginning."""
         if closure is None:
             raise GraphError("LBFGS computes the loss more than once in a step", hint="Write optimizer.step(closure).")
+        function(closure, "closure")
         own, self.calls = self.groups[0], 0
         with no_grad():
             first = self.asked(closure)

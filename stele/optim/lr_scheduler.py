@@ -650,7 +650,9 @@ class ReduceLROnPlateau(Schedule):
         if measure is None:
             raise ArgumentError("ReduceLROnPlateau needs the measure that it watches",
                                 hint="Write schedule.step(loss).")
-        self.count, measure = self.count + 1, float(measure)
+        if isinstance(measure, Tensor) and measure.size == 1:
+            measure = measure.item()
+        self.count, measure = self.count + 1, float(number(measure, "the measure of ReduceLROnPlateau"))
         is_better = self.is_better(measure)
         self.best, self.bad = (measure, 0) if is_better else (self.best, self.bad + 1)
         if self.cooling > 0:

@@ -17,7 +17,7 @@ from stele.interop.keywords import answering
 from stele.interop.names import OPTIMIZER
 from stele.ir.door import public
 from stele.ir.types import HOME
-from stele.ops.arguments import choice, is_dict, is_many, is_mapping, number, sequence
+from stele.ops.arguments import choice, flag, function, is_dict, is_many, is_mapping, number, sequence
 from stele.optim.checks import checked, option
 from stele.saving import options_of
 
@@ -248,12 +248,13 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters, or with `set_to_none=False` makes them zeros."""
         for p in self.parameters:
-            p.grad = None if set_to_none or p.grad is None else zeros_like(p)
+            p.grad = None if flag(set_to_none, "set_to_none of zero_grad") or p.grad is None else zeros_like(p)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Moves every parameter that has a gradient; what a `closure` returns, which computes the loss anew."""
         loss = None
         if closure is not None:
+            function(closure, "closure")
             with enable_grad():
                 loss = closure()
         if (follower := FOLLOWER.get()) is not None:

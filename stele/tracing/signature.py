@@ -2,7 +2,6 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,10 +9,11 @@ import numpy as np
 
 from stele.arrays.tensor import Tensor
 from stele.eager.handle import Handle
-from stele.errors import ShapeError, TraceError
+from stele.errors import ArgumentError, ShapeError, TraceError
 from stele.ir.sizes import Dim, Size, size
 from stele.ir.types import Type, dtype, show
-from stele.ops.arguments import refuse, whole
+from stele.ops.arguments import function, refuse, whole
+from stele.ops.arguments import parameters as parameters_of
 from stele.tracing import tree
 from stele.tracing.state import SCALARS
 
@@ -69,7 +69,10 @@ def leaf_names(f: Callable[..., Any], spec: tree.Spec | None) -> list[str]:
     """
     assert spec is not None
     positional, keyword = spec.parts
-    parameters = inspect.signature(f).parameters.values()
+    if (takes := parameters_of(function(f, "what is traced"))) is None:
+        raise ArgumentError(f"nobody knows what {f!r:.60} takes: it is made in C, and says nothing of it",
+                            hint="Write a function around it.")
+    parameters = takes.parameters.values()
     alone = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     others = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
     assert positional is not None and keyword is not None

@@ -10,6 +10,8 @@ from dataclasses import fields
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from stele.errors import ArgumentError, kind
+
 HEAP = 1 << 9       # Py_TPFLAGS_HEAPTYPE: a class that Python code made
 
 
@@ -92,7 +94,11 @@ def flatten(tree: Any, record: Callable[[Any], bool] = is_record, shared: bool =
     [1, 2, 3]
     """
     leaves: list[Any] = []
-    return leaves, _flatten(tree, leaves, record, {} if shared else None)
+    try:
+        return leaves, _flatten(tree, leaves, record, {} if shared else None)
+    except RecursionError:
+        raise ArgumentError(f"{kind(tree)} holds containers that stand too deep in each other, or in themselves",
+                            hint="Give lists, tuples and dicts that end.") from None
 
 
 def _flatten(tree: Any, leaves: list[Any], record: Callable[[Any], bool], met: dict[int, int] | None) -> Spec | None:

@@ -50,7 +50,7 @@ def loss_of(given: Any) -> Callable[..., Any] | None:
     """A loss: a function or module of predictions and targets, or the name of one of `nn.functional`."""
     if given is None or callable(given):
         return given
-    if given in ELSEWHERE:
+    if isinstance(given, str) and given in ELSEWHERE:
         raise OptionError(f"there is no loss {given!r}", hint=f"Write {ELSEWHERE[given]}.")
     return LOSSES[choice(given, "loss", LOSSES)]
 

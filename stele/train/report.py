@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from stele.ir.door import public
+from stele.ops.arguments import refuse
 from stele.train.callbacks import Callback
 from stele.train.cell import Cell, is_notebook
 from stele.train.history import Row
@@ -37,7 +38,9 @@ class Progress(Callback):
 
     @public
     def __init__(self, out: TextIO | None = None) -> None:
-        self.out = out or sys.stdout
+        if out is not None and not hasattr(out, "isatty"):
+            refuse("out of Progress", "a stream of text, such as sys.stderr", out)
+        self.out = sys.stdout if out is None else out
         self.bar: Any = _bar(self.out) if self.out.isatty() else Cell() if out is None and is_notebook() else None
         self.is_compiled = False
 

@@ -18,7 +18,7 @@ from stele.errors import ArgumentError, DataError, TraceError, kind
 from stele.interop.keywords import answering, speaks
 from stele.interop.names import TRAINERS
 from stele.ir.door import public, unfit
-from stele.ops.arguments import choice, is_mapping, positive, sequence
+from stele.ops.arguments import choice, instance, is_mapping, positive, sequence, whole
 from stele.tracing.state import Opaque
 from stele.train.callbacks import Callback
 from stele.train.history import History
@@ -115,7 +115,7 @@ class Trainer:
                  lr: float | None = None, metrics: Any = (), epochs: int = 1, validation: Any = None,
                  schedule: Any = None, schedule_every: str = "step", accumulate: int = 1, clip: float | None = None,
                  precision: str = "fast", compiled: bool = True, callbacks: Callback | Sequence[Callback] = ()) -> None:
-        self.model, self.loss = model, loss_of(loss)
+        self.model, self.loss = instance(model, "model of a Trainer", nn.Module), loss_of(loss)
         takes_a_batch(self, "training_step", "validation_step")
         self.data, self.validation = batches_of(data, "data"), batches_of(validation, "validation")
         if self.data is not None:
@@ -153,7 +153,7 @@ class Trainer:
     @speaks
     def fit(self, epochs: int | None = None) -> History:
         """Learns until so many epochs are done in all, as many as the trainer was made for unless said; its history."""
-        self.epochs, self.should_stop = epochs or self.epochs, False
+        self.epochs, self.should_stop = self.epochs if epochs is None else whole(epochs, "epochs", 0), False
         if self.data is None:
             raise ArgumentError("fit needs data", hint="Write Trainer(model, data.Loader(...), ...).")
         self.place.length = length_of(self.data)

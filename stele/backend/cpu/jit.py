@@ -24,6 +24,7 @@ from stele.backend.cpu.image import Image
 from stele.backend.cpu.link import link
 from stele.backend.cpu.target import Target
 from stele.backend.locks import COMPILING
+from stele.backend.workers import begun
 from stele.errors import CompileError
 
 HEAD = re.compile(r"^define [^{\n]*(?<! )", re.MULTILINE)
@@ -109,9 +110,7 @@ class Modules:
         """Begins with one more module, of which only the text is kept: it is taken apart. A `quick` one takes a fifth
         of the time, and its code, which should be what runs once a call, is written as it comes."""
         if len(self._threads) < self.target.cores:
-            thread = threading.Thread(target=self._work, name="stele-llvm", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._threads.append(begun(self._work, "stele-llvm"))
         self.texts.append(str(module))
         if isinstance(module, ir.Module):
             forget(module)

@@ -20,6 +20,7 @@ from stele.backend.buffers import map_pages
 from stele.backend.cpu import cache, invoke, pool_code, symbols
 from stele.backend.cpu.image import Image, Loaded, load
 from stele.backend.cpu.target import detect
+from stele.backend.workers import begun
 from stele.errors import Cancelled, ConfigError
 
 ffi = FFI()
@@ -69,10 +70,13 @@ class Pool:
         if any(thread.is_alive() for thread in self._workers):
             return False
         self._set("stop", 0)
-        self._workers = [threading.Thread(target=self._worker, args=(self.address, index), name=f"stele-{index}",
-                                          daemon=True) for index in range(1, self.threads)]
-        for thread in self._workers:
-            thread.start()
+        self._workers = []
+        try:
+            for index in range(1, self.threads):
+                self._workers.append(begun(self._worker, f"stele-{index}", self.address, index))
+        except BaseException:
+            self.close()
+            raise
         return True
 
     def close(self, seconds: float = _EXIT_SECONDS) -> bool:

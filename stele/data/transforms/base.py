@@ -14,7 +14,7 @@ from stele.data.transforms.arrays import Image
 from stele.data.transforms.chance import Chance, OfBatch, OfOne
 from stele.errors import ArgumentError, DataError, ShapeError, kind
 from stele.interop.keywords import speaks
-from stele.ops.arguments import function, is_array, is_dict, is_series, number, numbers, sequence
+from stele.ops.arguments import function, is_array, is_dict, is_series, number, numbers, sequence, shallow
 
 
 class Transform:
@@ -142,10 +142,15 @@ def described(sample: Any) -> str:
 
 def image_of(sample: Any) -> Any:
     """The first array of a sample that may be an image: three axes, or four of a batch; None without one."""
+    return first_image(shallow(sample) if is_series(sample) else sample)
+
+
+def first_image(sample: Any) -> Any:
+    """The same of lists that are known to end."""
     if arrays.is_either(sample):
         return sample if sample.ndim in (3, 4) else None
     parts = sample.values() if is_dict(sample) else sample if is_series(sample) else ()
-    return next((found for part in parts if (found := image_of(part)) is not None), None)
+    return next((found for part in parts if (found := first_image(part)) is not None), None)
 
 
 def first_of(sample: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 from stele.errors import DataError
+from stele.ops.arguments import instance
 
 DEEPEST = 64        # messages within each other
 TOKEN = re.compile(r"""(?P<skip>[\s,;]+|\#[^\n]*)|(?P<name>[A-Za-z_][\w.]*)|(?P<number>-?(?:0[xX][0-9a-fA-F]+
@@ -82,7 +83,7 @@ class Message:
 
 def tokens(text: str, source: str) -> Iterator[Token]:
     """The words of a text. Raises DataError for what is none."""
-    line = 1
+    line, text = 1, instance(text, "a text of Caffe", str)
     for found in TOKEN.finditer(text):
         kind, word = str(found.lastgroup), found[0]
         if kind == "strange":

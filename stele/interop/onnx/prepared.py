@@ -15,6 +15,7 @@ from stele.interop.onnx.model import Array
 from stele.interop.onnx.module import OnnxModule, checked, load
 from stele.interop.onnx.reader import read
 from stele.interop.onnx.values import value
+from stele.ops.arguments import flag
 
 
 class Prepared:
@@ -35,6 +36,7 @@ class Prepared:
 
     def __init__(self, module: OnnxModule, compiled: bool = True) -> None:
         self.module, self.note = module, ""
+        flag(compiled, "compiled of a prepared model")
         def program(given: dict[str, Any]) -> list[Any]:
             return module.values(**given)
 
@@ -129,7 +131,8 @@ def supports_device(device: str) -> bool:
     >>> so.supports_device("CPU"), so.supports_device("CUDA")
     (True, False)
     """
-    return device.partition(":")[0] == "CPU"
+    asked: Any = device
+    return isinstance(asked, str) and asked.partition(":")[0] == "CPU"
 
 
 def is_compatible(model: Any, device: str = "CPU", **options: Any) -> bool:

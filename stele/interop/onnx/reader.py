@@ -15,6 +15,7 @@ from onnx import external_data_helper, helper, numpy_helper
 
 from stele.errors import DataError
 from stele.interop.onnx.model import Array, Function, Graph, Input, Model, Node, Reference, graphs
+from stele.ops.arguments import refuse
 
 A = onnx.AttributeProto
 MOST = 1 << 40      # bytes of one tensor
@@ -37,6 +38,8 @@ def parsed(source: Any) -> Any:
     """The protocol buffer of a source."""
     if isinstance(source, onnx.ModelProto):
         return source
+    if not isinstance(source, str | Path | bytes | bytearray | memoryview):
+        refuse("a model of ONNX", "a path, bytes, or what onnx.load gives", source)
     if isinstance(source, str | Path):
         try:
             source = Path(source).read_bytes()
@@ -44,7 +47,7 @@ def parsed(source: Any) -> Any:
             raise DataError(f"cannot read {source}: {error.strerror}") from None
     proto = onnx.ModelProto()
     try:
-        proto.ParseFromString(bytes(source))
+        proto.ParseFromString(source if isinstance(source, bytes) else bytes(memoryview(source)))
     except DecodeError:
         raise DataError("this is no ONNX model: its bytes are no protocol buffer",
                         hint="Was it downloaded whole? A Git LFS pointer is a text of three lines.") from None

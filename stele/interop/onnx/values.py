@@ -12,6 +12,7 @@ import numpy as np
 from onnx import helper
 
 import stele as st
+from stele.arrays.given import read
 from stele.arrays.looking import is_traced
 from stele.errors import DataError, DTypeError
 from stele.interop.onnx.model import Array, Graph, Model, Node
@@ -61,7 +62,7 @@ def value(x: Any) -> Any:
         return x
     if isinstance(x, list | tuple) and not all(isinstance(part, int | float | bool | str | list) for part in x):
         return [value(part) for part in x]
-    array = np.asarray(x)
+    array = read(x)
     if array.dtype.kind in "OUS" or array.dtype.name not in DTYPES:
         return array.astype(object) if array.dtype.kind in "US" else array
     return st.tensor(array)

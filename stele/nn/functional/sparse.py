@@ -137,7 +137,7 @@ def embedding_bag(input: TensorLike, weight: TensorLike, offsets: TensorLike | N
     """
     index, table = looked_up("embedding_bag", input, weight)
     choice(mode, "mode of embedding_bag", ("mean", "sum", "max"))
-    if index.ndim != (2 if offsets is None else 1):
+    if index.ndim != (2 if offsets is None else 1) or (offsets is not None and constant(offsets).ndim != 1):
         raise ShapeError(f"embedding_bag needs integers (bags, n), or a row of them with offsets, got {index.shape}"
                          + (" and offsets" if offsets is not None else ""))
     if per_sample_weights is not None and mode != "sum":

@@ -10,7 +10,7 @@ from stele.interop.keywords import speaks
 from stele.ir.door import public
 from stele.nn.init import parameter
 from stele.nn.module import Module, is_parameter
-from stele.ops.arguments import is_series
+from stele.ops.arguments import instance, is_series
 
 __all__ = ["Parametrized", "is_parametrized", "register_parametrization", "remove_parametrizations"]
 
@@ -60,7 +60,7 @@ def register_parametrization(module: Module, name: str, parametrization: Module)
     >>> list(layer.state_dict()), bool((layer.weight >= 0).all())
     (['bias', 'parametrizations.weight.original'], True)
     """
-    kept = tensors(module)
+    kept = tensors(instance(module, "module of register_parametrization", Module))
     if name in kept:
         kept[name].steps.append(parametrization)
         return module
@@ -76,7 +76,7 @@ def register_parametrization(module: Module, name: str, parametrization: Module)
 
 def own_tensor(module: Module, name: str) -> Tensor:
     """The tensor of a module that is to be computed; raises ArgumentError where there is none."""
-    value = vars(module).get(name)
+    value = vars(instance(module, "what is parametrized", Module)).get(name)
     if not isinstance(value, Tensor):
         raise ArgumentError(f"this {type(module).__name__} has no tensor {name!r} to be computed",
                             hint=f"It has {', '.join(k for k, x in vars(module).items() if isinstance(x, Tensor))}.")

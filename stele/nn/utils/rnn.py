@@ -13,7 +13,7 @@ from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor, constant, tensor
 from stele.errors import ShapeError
 from stele.ir.door import public
-from stele.ops.arguments import choice, flag, is_series, number, whole, wholes
+from stele.ops.arguments import choice, flag, instance, is_series, number, sequence, whole, wholes
 
 __all__ = ["JoinedSequence", "PackedSequence", "join_sequences", "pack_padded_sequence", "pack_sequence",
            "pad_packed_sequence", "pad_sequence", "split_sequences", "unpack_sequence", "unpad_sequence"]
@@ -106,7 +106,8 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     >>> y.tolist(), lengths.tolist()
     ([[1.0, 2.0], [3.0, -1.0]], [2, 1])
     """
-    x, value = sequence.padded, number(padding_value, "padding_value of pad_packed_sequence")
+    x = instance(sequence, "sequence of pad_packed_sequence", PackedSequence).padded
+    value = number(padding_value, "padding_value of pad_packed_sequence")
     alive = sequence.alive().reshape(x.shape[0], x.shape[1], *(1 for _ in x.shape[2:]))
     x = where(alive, x, value)
     if total_length is not None:
@@ -129,7 +130,7 @@ def pad_sequence(sequences: Sequence[Any], batch_first: bool = False, padding_va
     >>> nn.utils.rnn.pad_sequence([st.ones(3), st.ones(1)], batch_first=True).tolist()
     [[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]
     """
-    parts = [constant(x) for x in sequences]
+    parts = [constant(x) for x in sequence(sequences, "sequences of pad_sequence", "a list of tensors")]
     value = number(padding_value, "padding_value of pad_sequence")
     left = choice(padding_side, "padding_side of pad_sequence", ("left", "right")) == "left"
     if not parts or any(x.ndim == 0 or x.shape[1:] != parts[0].shape[1:] for x in parts):
@@ -151,7 +152,7 @@ def pack_sequence(sequences: Sequence[Any], enforce_sorted: bool = True) -> Pack
     >>> packed.lengths.tolist()
     [2, 4]
     """
-    parts = [constant(x) for x in sequences]
+    parts = [constant(x) for x in sequence(sequences, "sequences of pack_sequence", "a list of tensors")]
     return pack_padded_sequence(pad_sequence(parts), [int(x.shape[0]) for x in parts])
 
 
@@ -180,6 +181,7 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     >>> [x.tolist() for x in nn.utils.rnn.unpack_sequence(packed)]
     [[1.0, 2.0], [3.0]]
     """
+    instance(packed_sequences, "packed_sequences of unpack_sequence", PackedSequence)
     return unpad_sequence(packed_sequences.padded, packed_sequences.lengths)
 
 
@@ -240,7 +242,8 @@ def join_sequences(sequences: Sequence[Any], columns: int | None = None) -> Join
     >>> joined.data.tolist(), y.data.shape, last.shape
     ([[4, 7], [5, 8], [6, 9]], (3, 2, 5), (1, 3, 5))
     """
-    parts: list[Any] = [x if isinstance(x, Tensor | np.ndarray) else np.asarray(x) for x in sequences]
+    given = sequence(sequences, "sequences of join_sequences", "a list of arrays or tensors")
+    parts: list[Any] = [x if isinstance(x, Tensor | np.ndarray) else constant(x).numpy() for x in given]
     if not parts or any(x.ndim == 0 or not x.shape[0] or x.shape[1:] != parts[0].shape[1:] for x in parts):
         raise ShapeError("join_sequences needs sequences (L, *) of one element at least that differ in their length "
                          f"alone, got {[x.shape for x in parts]}")
@@ -272,7 +275,7 @@ def split_sequences(joined: JoinedSequence) -> list[Tensor]:
     >>> [x.tolist() for x in nn.utils.rnn.split_sequences(joined)]
     [[1.0, 2.0], [3.0]]
     """
-    x, many = joined.data, joined.data.shape[1]
+    x, many = instance(joined, "joined of split_sequences", JoinedSequence).data, joined.data.shape[1]
     flat = x.reshape(-1, *x.shape[2:])
     return [flat[a:b + 1:many] for a, b in zip(joined.first.tolist(), joined.last.tolist())]
 
