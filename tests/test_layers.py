@@ -410,7 +410,7 @@ WRONG: list[tuple[Callable[[], Any], type[SteleError], str]] = [
     (lambda: nn.Bilinear(3, 4, 2)(ONES(2, 3), ONES(2, 3)), ShapeError, "takes 4 features on the last axis"),
     (lambda: nn.MaxPool2d(0), ShapeError, "kernel_size of MaxPool2d must be at least 1, got 0"),
     (lambda: nn.AvgPool1d((2, 2)), SteleError, "kernel_size of AvgPool1d"),
-    (lambda: nn.MaxPool3d(2, ceil_mode="yes"), ArgumentError, "ceil_mode must be True or False"),
+    (lambda: nn.MaxPool3d(2, ceil_mode="yes"), ArgumentError, "ceil_mode of MaxPool3d must be True or False"),
     (lambda: nn.MaxPool2d(2)(ONES(4, 4)), ShapeError, r"needs \(N, C, H, W\) or \(C, H, W\), got \(4, 4\)"),
     (lambda: nn.FractionalMaxPool2d(2), ShapeError, "needs an output_size or an output_ratio, and not both"),
     (lambda: nn.ReflectionPad2d((1, 2)), ShapeError, r"must be a number or \(left, right, top, bottom\), got \(1, 2\)"),
