@@ -18,6 +18,7 @@ from stele.commands.options import (
     TrainOptions,
     TuneOptions,
 )
+from stele.commands.words import UsageError, workload_or_file
 from stele.errors import DataError
 from stele.train.run import Run
 
@@ -229,3 +230,10 @@ def test_defaults_are_those_of_the_options(tmp_path: Path) -> None:
     assert parse(["bench"]) == BenchOptions() and parse(["lint", file]) == LintOptions(Path(file))
     assert parse(["tune", file]) == TuneOptions(Path(file)) and parse(["runs", str(tmp_path)]) == RunsOptions(tmp_path)
     assert parse(["features", "resnet50", file]) == FeatureOptions("resnet50", (Path(file),))
+
+
+@pytest.mark.parametrize("name, more", [("net.tml", r" Did you mean \.toml\?"), ("data.csv", "")])
+def test_train_says_which_files_it_takes(name: str, more: str, tmp_path: Path) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(UsageError, match=rf"end in \.py, a program, or in \.toml, .*, got .*{name}\.{more}"):
+        workload_or_file(str(tmp_path / name))

@@ -165,7 +165,11 @@ def choices(text: str) -> tuple[str, tuple[str, ...]]:
 
 def workload_or_file(what: str) -> str:
     """What `stele train` trains."""
-    return str(script(Path(what))) if what.endswith((".py", ".toml")) else Choice("workload", ("cnn", "gru"))(what)
+    path, known = Path(what), (".py", ".toml")
+    if path.suffix not in (*known, ""):
+        raise UsageError(f"a file to train needs to end in .py, a program, or in .toml, a configuration, got {what}."
+                         + did_you_mean(path.suffix, known))
+    return str(script(path)) if path.suffix else Choice("workload", ("cnn", "gru"))(what)
 
 
 def workload_or_script(what: Path) -> Path:
