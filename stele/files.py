@@ -17,6 +17,7 @@ from stele.errors import ArgumentError, StorageError, kind
 OTHERS = stat.S_IWGRP | stat.S_IWOTH    # the mode bits by which others may write
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC     # opening waits for nobody, follows nothing
+_PART = re.compile(r"\..+\.[0-9a-f]{16}\.part", re.DOTALL)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _LONGEST = 230                          # bytes of a name that leave room for more, of 255 in all
 _LINKS = 40                             # as many links as Linux follows on one way
@@ -152,6 +153,18 @@ def sweep(folder: int, name: str | None = None) -> None:
             os.unlink(part, dir_fd=folder)
 
 
+class Leftovers:
+    """What writers that died have left in a folder, removed as files of these names come: the folder is read once."""
+
+    def __init__(self, folder: int) -> None:
+        self.parts = {part[1:-len(f".{'0' * 16}.part")] for part in os.listdir(folder) if _PART.fullmatch(part)}
+
+    def sweep(self, folder: int, name: str) -> None:
+        """Removes what was left of one file; `folder` is the same one, open."""
+        if _stem(name) in self.parts:
+            sweep(folder, name)
+
+
 @contextmanager
 def opened(folder: str | Path) -> Generator[int]:
     """A folder by number, so that all that is done in it is done in the same one; OSError if it is none."""
@@ -259,7 +272,7 @@ def _stem(name: str) -> str:
 
 def _abandoned(folder: int, name: str | None) -> Iterator[tuple[str, IO[bytes]]]:
     """Unfinished files whose writers are gone, locked now: a lock lasts as long as the process that has it."""
-    form = re.compile(rf"\.{re.escape(_stem(name)) if name else '.+'}\.[0-9a-f]{{16}}\.part", re.DOTALL)
+    form = re.compile(rf"\.{re.escape(_stem(name))}\.[0-9a-f]{{16}}\.part", re.DOTALL) if name else _PART
     for part in filter(form.fullmatch, os.listdir(folder)):
         try:
             number = os.open(part, os.O_RDWR | _OLD, dir_fd=folder)

@@ -128,6 +128,13 @@ WRONG = [
 ]
 
 
+@pytest.mark.parametrize("text", [b"\xff\xfe", b"a = " + b"[" * 100_000, b"epochs = " + b"9" * 5000])
+def test_what_no_toml_says_is_no_configuration(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "net.toml").write_bytes(text)
+    with pytest.raises(DataError, match=r"net.toml is no TOML: ."):
+        recipe_of(str(tmp_path / "net.toml"))
+
+
 @pytest.mark.parametrize("old, new, message", WRONG)
 def test_what_is_wrong_is_said_with_its_line(folder: Path, old: str, new: str, message: str) -> None:
     assert old in NET
@@ -139,6 +146,7 @@ def test_what_is_wrong_is_said_with_its_line(folder: Path, old: str, new: str, m
 @pytest.mark.parametrize("what, name, text, message", [
     ("net.toml", "optimizer.rl", "1", r"SGD has no 'rl'.* at --set optimizer.rl=1\. Did you mean 'lr'\?"),
     ("net.toml", "optimizer.lr", "fast", r"lr of SGD must be a number.* at --set optimizer.lr=fast"),
+    ("net.toml", "optimizer.lr", "[" * 5000, r"lr of SGD must be a number"),
     ("net.toml", "layer.hiden.bias", "false", r"there is no 'hiden' among hidden, active, both, 3"),
     ("net.toml", "epochs.more", "3", r"epochs is 2, which nothing stands under"),
     ("net.py", "wdth", "3", r"trainer\(\) in net.py takes lr, width, name, got wdth\. Did you mean width\?"),

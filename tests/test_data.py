@@ -8,9 +8,11 @@ import subprocess
 import sys
 import tarfile
 import threading
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -312,6 +314,17 @@ def test_unpack_removes_what_one_that_died_left(tmp_path: Path) -> None:
     theirs.write_bytes(b"a download")
     unpack(packed(tmp_path / "x.tar.gz", a=b"whole", b=b"as well"), tmp_path)
     assert {path.name for path in left.parent.iterdir()} == {"a", "b"} and theirs.exists()
+
+
+def test_unpack_reads_a_folder_once_however_many_files_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left, read, names = tmp_path / f".n7.{'0' * 16}.part", list[Any](), os.listdir
+    left.write_bytes(b"half of")
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as file:
+        for k in range(40):
+            file.writestr(f"n{k}", b"whole")
+    monkeypatch.setattr(os, "listdir", lambda *folder: read.append(folder) or names(*folder))
+    unpack(tmp_path / "x.zip", tmp_path)
+    assert not left.exists() and len([*tmp_path.glob("n*")]) == 40 and len(read) < 6
 
 
 def test_unpack_waits_for_others_and_leaves_it_to_them(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import IO, Any, cast
 from stele.config import DATA, OFFLINE
 from stele.data.archives import ARCHIVES, Archive
 from stele.errors import DataError, StorageError
-from stele.files import located, locked, make_folder, opened, regular, storing, sweep, write, writing
+from stele.files import Leftovers, located, locked, make_folder, opened, regular, storing, sweep, write, writing
 from stele.ir.door import public
 
 CHUNK = 1 << 18
@@ -116,7 +116,7 @@ def unpack(archive: Path, folder: Path, most: int | None = None) -> None:
 
 
 def _untar(packed: IO[bytes], folder: Path, archive: Path, most: int) -> None:
-    swept = set[Path]()
+    left = dict[Path, Leftovers]()
     with gzip.GzipFile(fileobj=packed) as unpacked, \
             tarfile.open(fileobj=cast(IO[bytes], _Bounded(unpacked, most)), mode="r:") as tar:
         for count, member in enumerate(tar):
@@ -125,12 +125,12 @@ def _untar(packed: IO[bytes], folder: Path, archive: Path, most: int) -> None:
             # one regular file at a time; links and devices, which no data set needs, are left out
             content = tar.extractfile(member) if member.isreg() and not member.issparse() else None
             if content is not None:
-                _extract(content, member.name, folder, archive, swept)
+                _extract(content, member.name, folder, archive, left)
 
 
 def _unzip(packed: IO[bytes], folder: Path, archive: Path, most: int) -> None:
     """The files of a zip; what stands in its list of how large they are is not believed."""
-    swept = set[Path]()
+    left = dict[Path, Leftovers]()
     with zipfile.ZipFile(packed) as file:
         members = file.infolist()
         if len(members) > MEMBERS:
@@ -140,7 +140,7 @@ def _unzip(packed: IO[bytes], folder: Path, archive: Path, most: int) -> None:
                 raise zipfile.BadZipFile("a member that needs a password")
             if not member.is_dir():
                 with file.open(member) as content:
-                    most -= _extract(content, member.filename, folder, archive, swept, most)
+                    most -= _extract(content, member.filename, folder, archive, left, most)
 
 
 class _Bounded:
@@ -164,20 +164,22 @@ class _Bounded:
             raise tarfile.ReadError(f"more than {self.most:,} bytes")
 
 
-def _extract(content: IO[bytes], name: str, folder: Path, archive: Path, swept: set[Path], most: int | None = None
-             ) -> int:
-    """Writes one file of at most so many bytes, and says how many there were; `swept` are folders without leftovers."""
+def _extract(content: IO[bytes], name: str, folder: Path, archive: Path, left: dict[Path, Leftovers],
+             most: int | None = None) -> int:
+    """Writes one file of at most so many bytes, and says how many there were. What is `left` in its folder goes; in the
+    one that all is unpacked into, where unfinished downloads are too, what is of its name.
+    """
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
         raise DataError(f"an archive needs to stay inside its folder, got a member {name!r} in {archive}.")
     make_folder(path.parent, 0o755)
     count = 0
     with opened(path.parent) as place:
-        if path.parent == folder:       # in which are unfinished downloads too, to go on with
-            sweep(place, path.name)
-        elif path.parent not in swept:
-            sweep(place)
-            swept.add(path.parent)
+        if path.parent not in left:
+            if path.parent != folder:
+                sweep(place)
+            left[path.parent] = Leftovers(place)
+        left[path.parent].sweep(place, path.name)
         with storing(path), writing(place, path.name) as file:
             while chunk := content.read(CHUNK):
                 count += file.write(chunk)

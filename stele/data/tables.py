@@ -112,7 +112,11 @@ def _csv(path: Path, names: list[str] | None) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise DataError(f"a table of text needs to be UTF-8, got byte 0x{error.object[error.start]:02x} at "
                         f"{error.start} of {path}.") from None
-    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter="\t" if path.suffix == ".tsv" else ","))
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter="\t" if path.suffix == ".tsv" else ","))
+    except csv.Error as error:
+        raise DataError(f"a table of text needs to be whole, got {error} in {path}. Is a quotation mark missing?"
+                        ) from None
     rows = [row for row in rows if row]
     if len(rows) < 2:
         raise DataError(f"a table needs a line of names and one of values at least, got {len(rows)} lines in {path}.")
@@ -120,6 +124,8 @@ def _csv(path: Path, names: list[str] | None) -> dict[str, Any]:
         if len(row) != len(rows[0]):
             raise DataError(f"the lines of a table have as many values as the first, {len(rows[0])}, got {len(row)} "
                             f"in line {k + 1} of {path}.")
+    if twice := next((name for k, name in enumerate(rows[0]) if name in rows[0][:k]), None):
+        raise DataError(f"the columns of a table have names of their own, got two of {twice!r} in {path}.")
     return _chosen(dict(zip(rows[0], map(list, zip(*rows[1:])))), names, str(path))
 
 

@@ -77,7 +77,7 @@ def value_of(text: str) -> Any:
     >>> value_of("1e-3"), value_of("true"), value_of("[1, 2]"), value_of("adam")
     (0.001, True, [1, 2], 'adam')
     """
-    with suppress(tomllib.TOMLDecodeError):
+    with suppress(ValueError, RecursionError):
         return tomllib.loads(f"x = {text}")["x"]
     return text
 
@@ -92,15 +92,17 @@ class Misconfigured(DataError):
 
 
 class Configuration:
-    """A configuration, in which values may be set anew before the trainer is made of it."""
+    """A configuration, in which values may be set anew before the trainer is made of it: the text of a file, or another
+    one under its name."""
 
-    def __init__(self, path: Path, text: str) -> None:
-        self.path, self.text = path, text
+    def __init__(self, path: Path, text: str | None = None) -> None:
+        self.path = path
         try:
-            self.values = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+            self.text = path.read_text(encoding="utf-8") if text is None else text
+            self.values = tomllib.loads(self.text)
+        except (ValueError, RecursionError) as error:   # numbers of more digits than Python reads, lists without end
             raise DataError(f"{path} is no TOML: {error}") from None
-        self.lines, self.told = lines_of(text), dict[Path_, str]()
+        self.lines, self.told = lines_of(self.text), dict[Path_, str]()
 
     def knows(self, name: str) -> bool:
         return name in ("epochs", "seed", *SHORT)

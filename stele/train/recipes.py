@@ -34,7 +34,7 @@ def recipe_of(what: str, text: str | None = None) -> Recipe:
         return Function(f"stele train {what}", trainer_of(what))
     path = Path(what)
     if path.suffix == ".toml":
-        return Configuration(path, path.read_text(encoding="utf-8") if text is None else text)
+        return Configuration(path, text)
     return Function(f"{MAKES}() in {path}", made_by(path))
 
 

@@ -43,7 +43,7 @@ def runs_in(folder: Path) -> list[Found]:
             history = json.loads(path.read_text(encoding="utf-8"))
             rows = [{name: math.nan if x is None else x for name, x in row.items()} for row in history["epochs"]]
             found.append(Found(str(path.parent.relative_to(folder)), history["state"], history["meta"], rows))
-        except (ValueError, KeyError, AttributeError, TypeError):
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
             raise DataError(f"{path} is no history of a training",
                             hint="Move it away, or name another folder.") from None
     if not found:

@@ -182,7 +182,9 @@ def test_tables_of_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text, options, message", [
     ("", {}, "a line of names"), ("a,b\n1\n", {}, "got 1 in line 2"), (TEXT, {"columns": ["c"]}, "'a', 'b'.*got 'c'"),
     (TEXT, {"x": ["a", "kind"]}, "columns of numbers, but 'kind'"), (TEXT, {"y": "kind"}, "needs features x"),
-    (TEXT, {"x": []}, "at least one column"), (b"a\n\xff\n", {}, "needs to be UTF-8")])
+    (TEXT, {"x": []}, "at least one column"), (b"a\n\xff\n", {}, "needs to be UTF-8"),
+    ("a,b,a\n1,2,3\n", {}, "names of their own, got two of 'a'"),
+    ('a,b\n"' + "0" * 200_000 + ",2\n", {}, "field larger than field limit .* quotation mark")])
 def test_bad_tables(text: Any, options: Any, message: str, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
