@@ -58,7 +58,8 @@ class Choice(Record):
 
     def __call__(self, word: str) -> str:
         if word not in self.choices:
-            raise UsageError(f"a {self.what} needs to be {' or '.join(self.choices)}, got {word!r}."
+            raise UsageError(f"{'an' if self.what[0] in 'aeiou' else 'a'} {self.what} needs to be "
+                             f"{' or '.join(self.choices)}, got {word!r}."
                              + did_you_mean(word, self.choices))
         return word
 
