@@ -456,3 +456,9 @@ def test_a_model_in_training_mode_that_only_predicts() -> None:
     assert {(finding.check, finding.layer) for finding in found} == {("training-mode", "1"), ("training-mode", "3")}
     model.eval()
     assert st.lint(predict, IMAGES) == []
+
+
+@pytest.mark.parametrize("name", ["real", "imag", "conj", "angle", "abs", "sqrt", "complex"])
+def test_functions_of_complex_numbers_are_looked_at(name: str) -> None:
+    x = st.tensor([1.0, 2.0])
+    assert st.lint(getattr(st, name), *((x, x) if name == "complex" else (st.complex(x, x),))) == []

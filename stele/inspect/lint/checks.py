@@ -173,7 +173,7 @@ def traced_every_call(subject: Subject) -> Iterator[Finding]:
 def host_op(subject: Subject) -> Iterator[Finding]:
     """an op that Python computes in the midst of a program"""
     for v in subject.values:
-        if v.op.family != "composite" and role_of(v) is Host:       # composites are written out before
+        if v.op.family not in ("composite", "complex") and role_of(v) is Host:      # those are written out before
             yield found("host-op", v.where, f"{v.op.name} has no kernel: NumPy computes it, on one thread, while the "
                         "program waits, and nothing joins it. Look whether other functions of st say the same; keep it "
                         "out of loops; pass all there is at once.")
