@@ -61,10 +61,11 @@ class Stop:
 
 def leave_terminals() -> None:
     """What is still to be said on a terminal that is gone goes nowhere: to write to it would be an error."""
-    with open(os.devnull, "wb") as nowhere:
-        for number in (1, 2):
-            try:
-                termios.tcgetattr(number)
-            except termios.error as error:
-                if error.args[0] == errno.EIO:
-                    os.dup2(nowhere.fileno(), number)
+    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    for number in (1, 2):
+        try:
+            termios.tcgetattr(number)
+        except termios.error as error:
+            if error.args[0] == errno.EIO:
+                os.dup2(nowhere, number)
+    os.close(nowhere)

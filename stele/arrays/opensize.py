@@ -82,7 +82,12 @@ class OpenSize(Size):
         return getattr(ufunc, method)(*(number_of(plain(x)) if isinstance(x, Size) else x for x in inputs), **options)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.array(number_of(plain(self)), dtype)
+        """Its number; among objects the size itself, of which nothing is asked."""
+        if np.dtype(dtype).kind != "O":
+            return np.array(number_of(plain(self)), dtype)
+        made = np.empty((), object)
+        made[()] = self
+        return made
 
     __repr__ = __str__
     __int__ = __index__
