@@ -17,11 +17,11 @@ from stele.call.compiled import Compiled, Method
 from stele.call.loaded import Loaded, loaded
 from stele.call.stored import stored
 from stele.call.symbolic import Function
-from stele.errors import DataError
+from stele.errors import ArgumentError, DataError, kind
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.types import bfloat16
-from stele.ops.arguments import is_dict
+from stele.ops.arguments import is_dict, mapping
 
 TREE, DIGEST = "stele", "sha256"    # the entries of the file's metadata
 AXES = 32                           # of an array in a file, at most
@@ -96,6 +96,9 @@ def load(path: str | Path, into: Mapping[str, Any] | None = None) -> Any:
 
 def restore(state: Any, into: Mapping[str, Any], path: str | Path) -> None:
     """Puts entries of a state into objects: into all of them, or into none."""
+    for name, target in mapping(into, "into of load").items():
+        if not callable(getattr(target, "load_state_dict", None)) or isinstance(target, type):
+            raise ArgumentError(f"into of load names objects that have load_state_dict, got {kind(target)} as {name!r}")
     if missing := sorted(into.keys() - state.keys() if isinstance(state, dict) else into):
         held = ", ".join(map(repr, state)) if isinstance(state, dict) else f"a {type(state).__name__}"
         raise DataError(f"{path} holds no entry {missing[0]!r}, but {held or 'nothing'}")

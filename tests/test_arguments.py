@@ -397,6 +397,21 @@ OF_NO_KIND: list[tuple[Any, str]] = [
     (lambda x: data.download([x]), "download needs one of"),
     (lambda x: train.parts.loss_of([x]), "loss must be"),
     (lambda x: nn.ConvTranspose1d(1, 1, 2, padding_mode=np.zeros(2, "V3")), "is 'zeros' alone"),
+    (lambda x: nn.utils.rnn.unpad_sequence(st.ones(2, 2), 0.5), "must be a whole number"),
+    (lambda x: nn.utils.rnn.join_sequences([np.ones(2)], columns=1).map(x), "f of map"),
+    (lambda x: nn.utils.parametrize.register_parametrization(nn.Linear(1, 1), "weight", x), "must be a function"),
+    (lambda x: nn.utils.parametrize.register_parametrization(nn.Linear(1, 1), [1], nn.Identity()), "must be a str"),
+    (lambda x: nn.utils.parametrize.is_parametrized(x), "must be a Module"),
+    (lambda x: nn.utils.parametrizations.weight_norm(nn.Linear(1, 1), [x]), "must be a str"),
+    (lambda x: data.read_idx(x, 3), "path"),
+    (lambda x: nn.Recurrent(x), "cell of Recurrent must be a function"),
+    (lambda x: data.transforms.either(True, x, np.zeros((1, 1, 1))), "f of either must be a function"),
+    (lambda x: data.transforms.either("no", abs, np.zeros((1, 1, 1))), "must be True or False"),
+    (lambda x: train.parts.metrics_of(3), "metrics are a dict or a list"),
+    (lambda x: data.Vocabulary.count(["a"], specials=3), "specials must be a list of words"),
+    (lambda x: [*nn.Linear(1, 1).named_parameters(prefix=3)], "must be a str"),
+    (lambda x: st.placeholder((2,), name=x), "name of placeholder must be a str"),
+    (lambda x: nn.GRUCell(1, 1)(st.ones(1, 1), x), "must be a Tensor"),
 ]
 
 
@@ -405,6 +420,15 @@ def test_what_is_of_no_such_kind_is_named(f: Callable[[Any], Any], says: str) ->
     for x in (object(), b"text"):
         with pytest.raises(SteleError, match=says):
             f(x)
+
+
+def test_load_says_what_it_puts_entries_into(tmp_path: Any) -> None:
+    st.save({"model": nn.Linear(1, 1), "list": [1]}, tmp_path / "x")
+    for into, says in ((3, "must be"), ({"model": 3}, "have load_state_dict, got an int"),
+                       ({"model": nn.Linear}, "have load_state_dict, got"),
+                       ({"list": nn.Linear(1, 1)}, "a state must be")):
+        with pytest.raises(SteleError, match=says):
+            st.load(tmp_path / "x", into=into)
 
 
 def test_memory_exhausted_names_the_array() -> None:

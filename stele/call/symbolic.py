@@ -25,7 +25,7 @@ from stele.ir.sizes import Dim, size
 from stele.ir.stages import show
 from stele.ir.types import HOME, Type
 from stele.ir.types import dtype as type_named
-from stele.ops.arguments import is_mapping, refuse, sequence
+from stele.ops.arguments import instance, is_mapping, refuse, sequence
 from stele.ops.arguments import size as a_size
 from stele.pipeline import Options, build, options_of
 from stele.tracing import tree
@@ -51,7 +51,8 @@ def placeholder(shape: Sequence[int | str], dtype: Any = "float32", name: str = 
     """
     given = sequence(shape, "shape of placeholder", "a sequence of sizes and names of sizes, such as ('batch', 3)")
     dims: tuple[Dim, ...] = tuple(size(n) if isinstance(n, str) else a_size(n, "every size of shape") for n in given)
-    return Tensor(symbol(name, Type(type_named(dtype), dims, find(device or current() or HOME).name)))
+    place = find(current() or HOME if device is None else device)
+    return Tensor(symbol(instance(name, "name of placeholder", str), Type(type_named(dtype), dims, place.name)))
 
 
 class Function:

@@ -10,6 +10,7 @@ from stele.data.sets import ArrayDataset, Splits, split
 from stele.errors import DataError
 from stele.files import located
 from stele.ir.door import public
+from stele.ops.arguments import whole
 
 DIGITS = tuple("0123456789")
 FASHION = ("t-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
@@ -28,7 +29,7 @@ def read_idx(path: str | Path, ndim: int) -> np.ndarray:
     >>> data.read_idx("labels", 1)
     array([7, 2, 1], dtype=uint8)
     """
-    content = read_bytes(path)
+    content, ndim = read_bytes(located(path)), whole(ndim, "ndim of read_idx", 1, 255)
     head = 4 + 4 * ndim
     magic = bytes((0, 0, 8, ndim))
     if content[:4] != magic:

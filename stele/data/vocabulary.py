@@ -64,7 +64,7 @@ class Vocabulary:
         for text in texts:
             found = cut(text) if isinstance(text, str) else sequence(text, "a text", "a list of words")
             counts.update(map(word, found))
-        least, first = positive(min_freq, "min_freq"), tuple(specials)
+        least, first = positive(min_freq, "min_freq"), sequence(specials, "specials", "a list of words")
         kept = sorted((w for w, n in counts.items() if n >= least and w not in first), key=lambda w: (-counts[w], w))
         room = None if size is None else whole(size, "size of a vocabulary", len(first)) - len(first)
         return cls([*first, *kept[:room]], unknown, cut)

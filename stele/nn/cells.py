@@ -12,7 +12,7 @@ from stele.errors import ShapeError
 from stele.interop.keywords import speaks
 from stele.nn import init
 from stele.nn.module import Module, given, wrong
-from stele.ops.arguments import choice, flag, is_series, positive
+from stele.ops.arguments import choice, flag, instance, is_series, positive
 
 
 def output(state: Any) -> Any:
@@ -129,7 +129,7 @@ class Cell(Step):
         else:
             wanted = (*x.shape[:-1], self.hidden_size)
             for part in (parts := self.parted(hx)):
-                if tuple(part.shape) != wanted:
+                if tuple(instance(part, f"the state of {type(self).__name__}", Tensor).shape) != wanted:
                     raise ShapeError(f"the state of this {type(self).__name__} is {wanted}, got {part.shape}")
             parts = parts if x.ndim == 2 else [part.unsqueeze(0) for part in parts]
         gates = affine(rows, self.weight_ih, self.bias_ih)

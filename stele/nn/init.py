@@ -241,7 +241,8 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     True
     """
     mean, std = number(mean, "mean of trunc_normal_"), number(std, "std of trunc_normal_", 0)
-    if not number(b, "b of trunc_normal_") > number(a, "a of trunc_normal_"):
+    a, b = number(a, "a of trunc_normal_"), number(b, "b of trunc_normal_")
+    if not b > a:
         raise ShapeError(f"trunc_normal_ needs a below b, got {a} and {b}")
     low, high = (F.erf(full((), (end - mean) / (std * sqrt(2)))) for end in (a, b))
     u = low + (high - low) * rand(held(tensor).shape)       # of the distribution function, inverted

@@ -24,7 +24,7 @@ from stele.ir.types import bfloat16, float16, float32, float64
 from stele.ir.types import dtype as named_dtype
 from stele.nn.hooks import Hook, Hooks
 from stele.nn.states import Incompatible, load
-from stele.ops.arguments import flag, is_dict, is_series, refuse
+from stele.ops.arguments import flag, instance, is_dict, is_series, refuse
 from stele.saving import read, save
 
 PATHS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()     # of all modules below the one called last from outside,
@@ -116,6 +116,7 @@ class Module:
         Without `recurse` what its modules hold is left out. Names begin with a `prefix`.
         """
         flag(recurse, "recurse of a module's members")
+        instance(prefix, "prefix of a module's members", str)
         seen: set[int] = set()
         stack: list[tuple[str, Any]] = [(prefix, self)]
         while stack:

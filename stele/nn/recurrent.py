@@ -18,7 +18,7 @@ from stele.nn import init
 from stele.nn.cells import GRUStep, LSTMStep, RNNStep, Step, affine, output
 from stele.nn.module import Module, given, wrong
 from stele.nn.utils.rnn import JoinedSequence, PackedSequence
-from stele.ops.arguments import choice, flag, number, positive, times, whole
+from stele.ops.arguments import choice, flag, function, number, positive, times, whole
 from stele.tracing import tree
 
 Weights = tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor | None]
@@ -242,7 +242,7 @@ class Recurrent(Module):
 
     @speaks
     def __init__(self, cell: Callable[[Any, Any], Any], batch_first: bool = False, reverse: bool = False) -> None:
-        self.cell = cell
+        self.cell = function(cell, "cell of Recurrent")
         self.batch_first = flag(batch_first, "batch_first of Recurrent")
         self.reverse = flag(reverse, "reverse of Recurrent")
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from stele.arrays.tensor import Tensor, constant
 from stele.errors import DataError, nearest
+from stele.ops.arguments import mapping
 
 
 class Incompatible(NamedTuple):
@@ -61,6 +62,7 @@ LENGTHS = re.compile(r"(.*\.)?parametrizations\.(\w+)\.original([01])")
 
 def respelled(own: Mapping[str, Any], state: Mapping[str, Any]) -> Mapping[str, Any]:
     """A state in which what PyTorch once called weight_g and weight_v stands under the names that it has now."""
+    mapping(state, "a state")
     meant = {name: f"{found[1] or ''}{found[2]}_{'gv'[int(found[3])]}" for name in own
              if name not in state and (found := LENGTHS.fullmatch(name))}
     if (state.keys() - own.keys()).isdisjoint(meant.values()):

@@ -10,7 +10,7 @@ from stele import metrics, nn, optim
 from stele.arrays.tensor import Tensor
 from stele.errors import ArgumentError, OptionError, kind
 from stele.interop.names import LOSSES as ELSEWHERE
-from stele.ops.arguments import choice, is_dict, is_mapping, is_series, number
+from stele.ops.arguments import choice, is_dict, is_many, is_mapping, is_series, number
 from stele.tracing import tree
 
 Batch = Any     # a tuple, list or dict of arrays, nested as samples are, or one array
@@ -75,6 +75,8 @@ def metrics_of(given: Any) -> dict[str, metrics.Metric]:
     if is_mapping(given):
         return {name: metric_of(x) for name, x in given.items()}
     found: dict[str, metrics.Metric] = {}
+    if not is_many(given) and not isinstance(given, metrics.Metric) and not callable(given):
+        raise ArgumentError(f"metrics are a dict or a list of metrics, their names or functions, got {kind(given)}")
     for x in [given] if isinstance(given, str | metrics.Metric) or callable(given) else given:
         made = metric_of(x)
         is_function = not isinstance(x, str | metrics.Metric)

@@ -16,7 +16,7 @@ from stele.errors import DTypeError, ShapeError, kind
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.types import dtype, refuse_unfit
-from stele.ops.arguments import is_array
+from stele.ops.arguments import flag, function, is_array
 
 Image = Any         # np.ndarray (C, H, W), or st.Tensor (N, C, H, W)
 Drawn = Any         # a number of one image, or st.Tensor (N,)
@@ -80,9 +80,10 @@ def either(chance: Drawn, f: Callable[[Image], Image], x: Image) -> Image:
     >>> data.transforms.either(st.tensor([True, False]), lambda x: 1 - x, st.zeros((2, 1, 1, 1))).reshape(2).tolist()
     [1.0, 0.0]
     """
+    f = function(f, "f of either")
     if isinstance(chance, st.Tensor):
-        return st.where(beside(chance), f(x), x)
-    return f(x) if chance else x
+        return st.where(beside(chance) if chance.ndim else chance, f(x), x)
+    return f(x) if flag(chance, "chance of either") else x
 
 
 def switch(which: Drawn, options: Sequence[Callable[[Image], Image]], x: Image) -> Image:

@@ -90,6 +90,7 @@ def prepare(model: Any, device: str = "CPU", compiled: bool = True, **options: A
     """
     if not supports_device(device):
         raise DeviceError(f"ONNX models run on the CPU here, not on {device}")
+    flag(compiled, "compiled of prepare")
     found = checked(read(model))
     return Prepared(OnnxModule(folded(found) if compiled else found), compiled)
 

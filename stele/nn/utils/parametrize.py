@@ -10,7 +10,7 @@ from stele.interop.keywords import speaks
 from stele.ir.door import public
 from stele.nn.init import parameter
 from stele.nn.module import Module, is_parameter
-from stele.ops.arguments import instance, is_series
+from stele.ops.arguments import function, instance, is_series
 
 __all__ = ["Parametrized", "is_parametrized", "register_parametrization", "remove_parametrizations"]
 
@@ -61,7 +61,8 @@ def register_parametrization(module: Module, name: str, parametrization: Module)
     (['bias', 'parametrizations.weight.original'], True)
     """
     kept = tensors(instance(module, "module of register_parametrization", Module))
-    if name in kept:
+    function(parametrization, "parametrization")
+    if instance(name, "name of what is parametrized", str) in kept:
         kept[name].steps.append(parametrization)
         return module
     value = own_tensor(module, name)
@@ -76,16 +77,17 @@ def register_parametrization(module: Module, name: str, parametrization: Module)
 
 def own_tensor(module: Module, name: str) -> Tensor:
     """The tensor of a module that is to be computed; raises ArgumentError where there is none."""
-    value = vars(instance(module, "what is parametrized", Module)).get(name)
+    held = vars(instance(module, "what is parametrized", Module))
+    value = held.get(instance(name, "name of what is parametrized", str))
     if not isinstance(value, Tensor):
         raise ArgumentError(f"this {type(module).__name__} has no tensor {name!r} to be computed",
-                            hint=f"It has {', '.join(k for k, x in vars(module).items() if isinstance(x, Tensor))}.")
+                            hint=f"It has {', '.join(k for k, x in held.items() if isinstance(x, Tensor))}.")
     return value
 
 
 def tensors(module: Module) -> dict[str, Parametrized]:
     """What the computed tensors of a module are computed of, by name."""
-    return vars(module).get("parametrizations", {})
+    return vars(instance(module, "what may be parametrized", Module)).get("parametrizations", {})
 
 
 def computed_by(module: Module, kept: dict[str, Parametrized]) -> None:

@@ -13,7 +13,7 @@ from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor, constant, tensor
 from stele.errors import ShapeError
 from stele.ir.door import public
-from stele.ops.arguments import choice, flag, instance, is_series, number, sequence, whole, wholes
+from stele.ops.arguments import choice, flag, function, instance, is_series, number, sequence, whole, wholes
 
 __all__ = ["JoinedSequence", "PackedSequence", "join_sequences", "pack_padded_sequence", "pack_sequence",
            "pad_packed_sequence", "pad_sequence", "split_sequences", "unpack_sequence", "unpad_sequence"]
@@ -168,7 +168,8 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = F
     """
     x = constant(padded_sequences)
     x = x if flag(batch_first, "batch_first of unpad_sequence") else x.swapaxes(0, 1)
-    return [x[k, :int(n)] for k, n in enumerate(np.asarray(lengths).tolist())]
+    counts = wholes(np.asarray(lengths), "lengths of unpad_sequence", 0)
+    return [x[k, :n] for k, n in enumerate(counts)]
 
 
 @public
@@ -206,7 +207,7 @@ class JoinedSequence(NamedTuple):
 
     def map(self, f: Any) -> JoinedSequence:
         """f of each element, by one call with all (T, S, *)."""
-        return self._replace(data=f(self.data))
+        return self._replace(data=function(f, "f of map")(self.data))
 
     def begins(self, reverse: bool) -> Tensor:
         """Which elements are the first of their sequence, or the last one with `reverse`: (T, S)."""
