@@ -412,6 +412,8 @@ OF_NO_KIND: list[tuple[Any, str]] = [
     (lambda x: [*nn.Linear(1, 1).named_parameters(prefix=3)], "must be a str"),
     (lambda x: st.placeholder((2,), name=x), "name of placeholder must be a str"),
     (lambda x: nn.GRUCell(1, 1)(st.ones(1, 1), x), "must be a Tensor"),
+    (lambda x: st.tensor([st.ones(2), [1, x]]), "a tensor holds numbers, got"),
+    (lambda x: st.unique_inverse([st.ones(()), x, 1]), "a tensor holds numbers, got"),
 ]
 
 

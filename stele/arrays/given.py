@@ -26,9 +26,7 @@ def array_of(data: Any, dtype: Any = None) -> Array:
     if dtype is not None and not own and array.dtype.kind == "f" and type_named(dtype) == uint64:
         # what NumPy makes of numbers on both sides of 2**63
         array = np.asarray(data, object)
-    huge = array.dtype == object and all(isinstance(n, int | float) for n in array.flat)    # beyond 64 bits
-    if array.dtype.kind in "OUSmMV" and array.dtype.name != "bfloat16" and not huge:
-        raise DTypeError(f"a tensor holds numbers, got {array.dtype} from {data!r:.60}")
+    huge = numeric(array, data)
     if dtype is not None:
         wanted = whole(type_named(array.dtype if array.dtype.kind == "c" else bool), type_named(dtype))
     elif not own and array.dtype.kind in "uO":
@@ -39,6 +37,14 @@ def array_of(data: Any, dtype: Any = None) -> Array:
     if array.size and (huge or (not own and wanted.kind in "ui")):
         refuse_unfit(wanted, array.flat if huge else (array.min(), array.max()))
     return wanted.array(array)
+
+
+def numeric(array: Array, data: Any) -> bool:
+    """Whether an array of what was given is of whole numbers beyond 64 bits; DTypeError where it is of no numbers."""
+    huge = array.dtype == object and all(isinstance(n, int | float) for n in array.flat)
+    if array.dtype.kind in "OUSmMV" and array.dtype.name != "bfloat16" and not huge:
+        raise DTypeError(f"a tensor holds numbers, got {array.dtype} from {data!r:.60}")
+    return huge
 
 
 def read(data: Any) -> Array:
@@ -60,6 +66,8 @@ def nested(data: Any) -> Any:
         return parts
     arrays = [np.asarray(p) for p in parts]
     numbers = [a for p, a in zip(parts, arrays) if p is not a and not isinstance(p, np.generic)]
+    for a in numbers:
+        numeric(a, data)
     wanted = reduce(beside, [a.dtype.kind for a in numbers], reduce(promote, typed))
     if wanted.kind in "ui":
         refuse_unfit(wanted, (end for a in numbers if a.size for end in (a.min(), a.max())))
