@@ -414,6 +414,7 @@ OF_NO_KIND: list[tuple[Any, str]] = [
     (lambda x: nn.GRUCell(1, 1)(st.ones(1, 1), x), "must be a Tensor"),
     (lambda x: st.tensor([st.ones(2), [1, x]]), "a tensor holds numbers, got"),
     (lambda x: st.unique_inverse([st.ones(()), x, 1]), "a tensor holds numbers, got"),
+    (lambda x: F.one_hot(float("inf")), "integer"),
 ]
 
 

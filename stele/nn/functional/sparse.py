@@ -168,5 +168,5 @@ def one_hot(tensor: TensorLike, num_classes: int = -1) -> Tensor:
         if TRACING.get() is not None:
             raise TraceError("one_hot needs num_classes where the labels have no numbers yet",
                              hint="Write F.one_hot(labels, num_classes=10).")
-        num_classes = int(F.max(labels)) + 1 if labels.size else 0
+        num_classes = int(F.max(labels)) + 1 if labels.size and not labels.dtype.is_float else 0
     return encoded(labels, classes=whole(num_classes, "num_classes of one_hot", 0), dtype="int64")
