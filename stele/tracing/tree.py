@@ -107,7 +107,7 @@ def _flatten(tree: Any, leaves: list[Any], record: Callable[[Any], bool], met: d
         leaves.append(tree)
         return None
     kind, keys, parts = found
-    if met is not None and kind is not tuple and not isinstance(tree, tuple):
+    if met is not None and not isinstance(tree, tuple):
         if id(tree) in met:
             return Spec(Again, (met[id(tree)],), ())
         met[id(tree)] = len(met)

@@ -103,14 +103,15 @@ class Watch:
         self.made: list[Any] = []
         self.places: list[Any] = []         # what was made, with numbers for the leaves
         self.held: dict[int, tree.Held] = {}
-        tree.unflatten(spec, range(len(leaves)), made=self.places)
+        self.numbered = tree.unflatten(spec, range(len(leaves)), made=self.places)
 
     def given(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with these leaves."""
         args = tree.unflatten(self.spec, leaves, Watched if self.is_watched else dict, self.made)
-        self.held = {id(x): tree.Held(path) for path, x in tree.containers(args, self.is_record)}
+        paths = (path for path, _ in tree.containers(self.numbered, self.is_record))
+        self.held = {id(x): tree.Held(path) for x, path in zip(self.made, paths, strict=True)}
         for x in self.made:
-            if isinstance(x, Watched):
+            if isinstance(x, Watched):      # which was filled, but not read
                 x.seen.clear()
         return args
 
@@ -120,11 +121,9 @@ class Watch:
 
     def entries(self, x: Any) -> tree.Entries | None:
         """What a container holds; nobody has read it for that."""
-        seen = {*x.seen} if isinstance(x, Watched) else set[Any]()
-        found = tree.entries(x, self.is_record)
         if isinstance(x, Watched):
-            x.seen = seen
-        return found
+            return dict, tuple(x), tuple(dict.values(x))
+        return tree.entries(x, self.is_record)
 
     def unread(self) -> frozenset[int]:
         """The leaves that the function cannot have seen."""
