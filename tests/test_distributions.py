@@ -216,6 +216,9 @@ def test_seeds() -> None:
     rng = st.default_rng(5)
     assert st.default_rng(rng) is rng and rng.manual_seed(5) is rng
     assert st.random.default_rng().random(4).tolist() != st.random.default_rng().random(4).tolist()
+    assert st.default_rng(2**64 - 1).random(4).tolist() != st.default_rng(2**63 - 1).random(4).tolist()
+    with pytest.raises(ShapeError, match=r"seed must be from 0 to"):
+        st.default_rng(2**64)
     st.random.seed(3)
     first = st.random.normal(size=3).tolist()
     st.manual_seed(3)

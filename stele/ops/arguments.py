@@ -42,12 +42,16 @@ def whole(x: Any, what: str, low: int | None = None, high: int | None = None) ->
         n = operator.index(x)
     except TypeError:       # a NumPy array has __index__, of whatever shape and dtype
         refuse(what, "a whole number", x)
-    if low is not None and n.bit_length() > 63:     # what no array has so many of, and no float need hold
-        raise ShapeError(f"{what} must fit into 64 bits, got a whole number of {n.bit_length()}")
     if (low is not None and n < low) or (high is not None and n > high):
         bounds = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise ShapeError(f"{what} must be {bounds}, got {n}")
+        raise ShapeError(f"{what} must be {bounds}, got {_said(n)}")
+    if low is not None and high is None and n.bit_length() > 63:    # no array has so many, and no float need hold it
+        raise ShapeError(f"{what} must fit into 64 bits, got {_said(n)}")
     return n
+
+
+def _said(n: int) -> str:
+    return str(n) if n.bit_length() <= 64 else f"a whole number of {n.bit_length()} bits"
 
 
 def size(x: Any, what: str) -> Dim:
