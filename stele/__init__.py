@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from stele.arrays.families import *  # noqa: F403
     from stele.arrays.generator import default_generator, default_rng
     from stele.arrays.grids import *  # noqa: F403
+    from stele.arrays.lines import *  # noqa: F403
     from stele.arrays.random import *  # noqa: F403
     from stele.arrays.sets import *  # noqa: F403
     from stele.arrays.sized import *  # noqa: F403
@@ -86,8 +87,9 @@ digitize divmod dot ediff1d gcd gradient histogram2d histogram_bin_edges histogr
 matvec modf nanargmax nanargmin nancumprod nancumsum partition poly polyadd polyder polyfit polyint polymul
 polysub polyval ptp resize rollaxis roots trace unwrap vander vdot vecmat""",
     "arrays.grids": """
-bartlett blackman c_ diag_indices fromfunction geomspace hamming hanning identity indices ix_ kaiser logspace
+bartlett blackman c_ diag_indices fromfunction hamming hanning identity indices ix_ kaiser
 mgrid ogrid r_ ravel_multi_index s_ tri unravel_index""",
+    "arrays.lines": "geomspace linspace logspace",
     "arrays.sets": """
 apply_along_axis block compress copy copyto extract fill_diagonal flatnonzero intersect1d ndim piecewise place
 put put_along_axis putmask setdiff1d setxor1d shape size trim_zeros union1d""",

@@ -32,7 +32,7 @@ PROGRAMS = sorted(path.stem for path in (ROOT / "docs").glob("*.py"))
 
 # The pages of functions of `stele`, and the modules whose public functions stand on each.
 FAMILIES: dict[str, tuple[str, str]] = {
-    "making": ("Making tensors", "arrays.creation arrays.grids arrays.tensor"),
+    "making": ("Making tensors", "arrays.creation arrays.lines arrays.grids arrays.tensor"),
     "elementwise": ("Elementwise functions", """ops.elementwise.base ops.elementwise.binary ops.elementwise.signs
         ops.elementwise.special ops.elementwise.unary ops.parts"""),
     "statistics": ("Sums, statistics and scans", """ops.statistics ops.quantiles ops.counting ops.cumulative

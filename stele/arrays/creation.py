@@ -28,20 +28,31 @@ from stele.errors import CopyError
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.sizes import Size
-from stele.ir.types import HOME, DType, Type, float64, int64, refuse_unfit, too_large
+from stele.ir.types import HOME, DType, Type, int64, refuse_unfit
 from stele.ir.types import dtype as type_named
 from stele.ops import arguments, generate, joining
 from stele.ops.elementwise.arithmetic import Equal
 from stele.ops.linear import cast
 from stele.ops.linear import full as filled
 
-stacked = lift(joining.stack)
+stacked, spread = lift(joining.stack), lift(shapes.broadcast_to)
 MOST = 1 << 62     # beyond every diagonal
 
 
 def named(dtype: DTypeLike | None, usual: DTypeLike = "float32") -> DType:
     """The dtype that is meant; None means the usual one."""
     return type_named(usual if dtype is None else dtype)
+
+
+def is_held(x: Any) -> bool:
+    """Whether an argument is an array of elements, or a tensor of one, and no number."""
+    return isinstance(x, Tensor | list | tuple) or (arguments.is_array(x) and x.ndim > 0)
+
+
+def at_home(x: Tensor, device: DeviceLike, requires_grad: bool) -> Tensor:
+    """What was computed of tensors, on a device that is named; a leaf where that is asked for."""
+    made = x if device is None else x.to(device)
+    return made if requires_grad is False else made.detach().requires_grad_(requires_grad)
 
 
 def filled_with(number: int, shape: Any, sizes: tuple[Any, ...], dtype: DTypeLike | None, *place: Any) -> Tensor:
@@ -56,18 +67,22 @@ def filled_with(number: int, shape: Any, sizes: tuple[Any, ...], dtype: DTypeLik
 
 @public
 @respelling
-def full(shape: int | Sequence[int], fill_value: complex, dtype: DTypeLike | None = None, device: DeviceLike = None,
+def full(shape: int | Sequence[int], fill_value: TensorLike, dtype: DTypeLike | None = None, device: DeviceLike = None,
          requires_grad: bool = False) -> Tensor:
     """A tensor that holds the number `fill_value` everywhere, of a `shape`: a size, or a sequence of sizes.
 
     Without a dtype it is the number's: float32, int64, bool or complex64. A fraction is dropped for integers; raises
-    DTypeError for a number that the dtype does not hold.
+    DTypeError for a number that the dtype does not hold. A tensor, array or list is repeated to the shape, in its own
+    dtype without another, with its gradients; raises ShapeError where it does not broadcast to the shape.
     It is made on `device`, where none is named on that of the innermost `with st.device(...)`. With `requires_grad`,
     here as in all functions that make tensors, it is a leaf whose gradient `backward` accumulates.
 
     >>> st.full((2,), 3.0).tolist(), st.full((2, 3), 7).dtype
     ([3.0, 3.0], int64)
     """
+    if is_held(fill_value):
+        made = spread(constant(fill_value, None if dtype is None else named(dtype)), shapes.shape_of((shape,)))
+        return at_home(made, device, requires_grad)
     is_pair = isinstance(fill_value, complex)
     number: complex = fill_value if is_pair else arguments.number(fill_value, "fill_value of full")
     dtype = named(dtype, type(number))
@@ -124,7 +139,7 @@ def empty(shape: int | Sequence[int] = (), *sizes: int | DTypeLike, dtype: DType
 
 
 @public
-def full_like(x: TensorLike, fill_value: complex, dtype: DTypeLike | None = None, device: DeviceLike = None,
+def full_like(x: TensorLike, fill_value: TensorLike, dtype: DTypeLike | None = None, device: DeviceLike = None,
               requires_grad: bool = False) -> Tensor:
     """A tensor that holds the number `fill_value` everywhere, in the shape of x, which may be an array or a list.
 
@@ -207,56 +222,6 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
         made = generate.arange(first, last, number(by), dtype=named(dtype, "int64"))  # type: ignore[arg-type]
         return placed(made, device, requires_grad)
     return tensor(generate.steps(number(first), number(last), number(by)), named(dtype), requires_grad, device)
-
-
-@public
-@respelling
-def linspace(start: complex, stop: complex, num: int, dtype: DTypeLike | None = None, device: DeviceLike = None,
-             endpoint: bool = True, requires_grad: bool = False) -> Tensor:
-    """As many numbers as `num` says, evenly from `start` to `stop`, which is the last one unless `endpoint` is False.
-
-    The first is start, exactly, and the last stop; one is start alone. float32 without a `dtype`, complex64 between
-    complex numbers; an integer one drops fractions. `device` and `requires_grad` as of `full`. A row of num numbers.
-    Raises ShapeError for a negative num, DTypeError for another dtype than there is, DeviceError for a device that
-    there is not.
-
-    >>> st.linspace(0, 1, 5).tolist(), st.linspace(0, 1, 4, endpoint=False).tolist()
-    ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 0.25, 0.5, 0.75])
-    """
-    n, closed = arguments.size(plain(num), "num of linspace"), arguments.flag(endpoint, "endpoint of linspace")
-    ends: Any = [n if isinstance(n, complex) else arguments.number(n, "every end of linspace") for n in (start, stop)]
-    first, last = ends
-    if isinstance(first + last, complex):
-        parts = ((complex(first).real, complex(last).real), (complex(first).imag, complex(last).imag))
-        x, y = (linspace(*part, num, "float64", device, endpoint) for part in parts)
-        return (x + y * 1j).astype(named(dtype, "complex64")).detach().requires_grad_(requires_grad)
-    if isinstance(n, Size):
-        made = generate.linspace(float(first), float(last), n, dtype=named(dtype), endpoint=closed)
-        return placed(made, device, requires_grad)
-    Type(named(dtype), (n,))   # refuses what no memory holds
-    is_far = type(first) is type(last) is int and named(dtype).kind in "iu" and max(abs(first), abs(last)) > 2**53
-    try:
-        made = whole_steps(first, last, n, closed) if is_far else spaced(float(first), float(last), n, closed)
-    except MemoryError as error:
-        raise too_large(float64, (n,), error) from None
-    return tensor(made, named(dtype), requires_grad, device)
-
-
-def whole_steps(first: int, last: int, n: int, closed: bool) -> list[int]:
-    """n integers evenly from first to last that no float64 tells apart, without the fractions."""
-    parts = max(n - 1, 1) if closed else n
-    sums = [first * parts + (last - first) * k for k in range(n)]
-    return [y // parts if y >= 0 else -(-y // parts) for y in sums]
-
-
-def spaced(first: float, last: float, n: int, closed: bool) -> Array:
-    """n numbers evenly from first to last as float64; by their halves where the ends are further apart than that."""
-    if np.isfinite(last - first):
-        return np.linspace(first, last, n, endpoint=closed)
-    line = np.linspace(first / 2, last / 2, n, endpoint=closed) * 2
-    line[:1] = first
-    line[1:][-1:] = last if closed else line[1:][-1:]
-    return line
 
 
 @public
@@ -392,4 +357,4 @@ def from_dlpack(x: Any, *, device: DeviceLike = None, copy: bool | None = None) 
 
 
 __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "from_numpy", "full", "full_like",
-           "linspace", "ones", "ones_like", "zeros", "zeros_like"]
+           "ones", "ones_like", "zeros", "zeros_like"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator
-from functools import cache
+from functools import cache, partial
 from inspect import signature
 from itertools import zip_longest
 from types import ModuleType
@@ -16,6 +16,7 @@ import numpy as np
 from stele.arrays import dlpack
 from stele.arrays.looking import Looking
 from stele.arrays.spellings import ALIASES, argument
+from stele.arrays.ufuncs import method_of, reduced
 from stele.eager.handle import TRACING
 from stele.errors import ArgumentError, CopyError, DTypeError, OptionError, ShapeError
 from stele.ir.door import public
@@ -49,7 +50,9 @@ atleast_3d fliplr flipud column_stack dstack ravel logaddexp2 fmod fmax fmin deg
 ldexp cbrt float_power diagonal nanprod nanquantile nanpercentile repeat argpartition correlate diagflat digitize
 ediff1d gradient iscomplex isreal lexsort nanargmax nanargmin nancumprod nancumsum partition poly polyadd polyder
 polymul polysub polyval ptp resize rollaxis roots unwrap compress extract intersect1d setdiff1d setxor1d union1d
-select vdot put place putmask fill_diagonal put_along_axis
+select vdot put place putmask fill_diagonal put_along_axis modf divmod gcd lcm average block choose geomspace logspace
+histogram_bin_edges piecewise polyfit polyint ravel_multi_index unravel_index trim_zeros vander
+apply_along_axis matvec vecmat
 """
 # What writes into its first argument.
 WRITING = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
@@ -58,35 +61,25 @@ OTHER = {
     "arcsin": "asin", "arccos": "acos", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
     "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift", "invert": "bitwise_invert",
     "conjugate": "conj", "array": "asarray", "concat": "concatenate", "around": "round", "round": "round",
+    "degrees": "rad2deg", "radians": "deg2rad", "fix": "trunc",
 }
-# What takes other arguments here.
-ADAPTED: dict[str, Callable[..., Any]] = {
-    "transpose":    lambda a, axes=None: stele().permute(a, *(axes or ())),
-    "permute_dims": lambda a, axes=None: stele().permute(a, *(axes or ())),
-    "ravel":        lambda a: a.ravel(),
-    "unique":       lambda ar: stele().unique_values(ar),
-    "dot":          lambda a, b: multiplied(listed(a), listed(b)),
-    "broadcast_arrays": lambda *args: np.broadcast_arrays(*map(numbers_of, args)) if any(
-                        a is None for a in args) else stele().broadcast_arrays(*map(stele().asarray, args)),
-    "copy":         lambda a: a.clone(),
-    "nan_to_num":   lambda x, copy=True, nan=0.0, posinf=None, neginf=None: (listed if copy else x.rebind)(
-                        stele().nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)),
-    "copyto":       lambda dst, src, where=None: stele().copyto(dst, src, where),
-    "cumsum":       lambda a, axis=None, dtype=None: stele().cumulative_sum(*flat(a, axis), dtype=dtype),
-    "cumprod":      lambda a, axis=None, dtype=None: stele().cumulative_prod(*flat(a, axis), dtype=dtype),
-    "split":        lambda ary, indices_or_sections, axis=0: stele().split(
-                        ary, sections(ary.shape[axis], indices_or_sections), axis=axis),
-    "sort":         lambda a, axis=-1, kind=None, stable=None: in_order("sort", a, axis, kind, stable),
-    "argsort":      lambda a, axis=-1, kind=None, stable=None: in_order("argsort", a, axis, kind, stable),
-    "pad":          lambda array, pad_width, mode="constant", constant_values=0: padded(
-                        array, pad_width, mode, constant_values),
-    "take":         lambda a, indices, axis=None, mode="raise": stele().take(
-                        *flat(a, axis, listed(indices)), mode=mode),
-}
+# What ufuncs make of all elements.
+OF_ALL = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum, "amax": np.maximum,
+          "amin": np.minimum, "all": np.logical_and, "any": np.logical_or}
 SIDES = "constant", "edge", "reflect", "symmetric", "wrap"      # what `pad` puts there, in the words of both
 LOOKS, SAME = frozenset(LOOKING.split()), frozenset(NAMESAKES.split())
-REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
-           "logical_or": "any"}
+
+
+def of_some(f: np.ufunc, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None,
+            where: Any = True) -> Any:
+    """What a ufunc makes of all elements along axes, or of those that `where` says."""
+    return reduced(f, cast(Any, counterpart(f, f.__name__)), a, axis, dtype, keepdims=keepdims, initial=initial,
+                   where=where)
+
+
+def in_floats(made: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Counts of several axes, which NumPy makes of floats, and their edges."""
+    return made[0].astype("float64"), *made[1:]
 
 
 def sections(n: int, at: Any) -> list[int]:
@@ -125,6 +118,40 @@ def multiplied(a: Any, b: Any) -> Any:
     return stele().tensordot(a, b, ((-1,), (-min(np.ndim(b), 2),)))
 
 
+# What takes other arguments here.
+ADAPTED: dict[str, Callable[..., Any]] = {
+    "transpose":    lambda a, axes=None: stele().permute(a, *(axes or ())),
+    "permute_dims": lambda a, axes=None: stele().permute(a, *(axes or ())),
+    "ravel":        lambda a: a.ravel(),
+    "unique":       lambda ar: stele().unique_values(ar),
+    "dot":          lambda a, b: multiplied(listed(a), listed(b)),
+    "broadcast_arrays": lambda *args: np.broadcast_arrays(*map(numbers_of, args)) if any(
+                        a is None for a in args) else stele().broadcast_arrays(*map(stele().asarray, args)),
+    "copy":         lambda a: a.clone(),
+    "nan_to_num":   lambda x, copy=True, nan=0.0, posinf=None, neginf=None: (listed if copy else x.rebind)(
+                        stele().nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)),
+    "copyto":       lambda dst, src, where=None: stele().copyto(dst, src, where),
+    "cumsum":       lambda a, axis=None, dtype=None: stele().cumulative_sum(*flat(a, axis), dtype=dtype),
+    "cumprod":      lambda a, axis=None, dtype=None: stele().cumulative_prod(*flat(a, axis), dtype=dtype),
+    "split":        lambda ary, indices_or_sections, axis=0: stele().split(
+                        ary, sections(ary.shape[axis], indices_or_sections), axis=axis),
+    "sort":         lambda a, axis=-1, kind=None, stable=None: in_order("sort", a, axis, kind, stable),
+    "argsort":      lambda a, axis=-1, kind=None, stable=None: in_order("argsort", a, axis, kind, stable),
+    "pad":          lambda array, pad_width, mode="constant", constant_values=0: padded(
+                        array, pad_width, mode, constant_values),
+    "cross":        lambda a, b, axis=-1: stele().linalg.cross(listed(a), listed(b), axis=axis),
+    "astype":       lambda x, dtype, copy=True: x.astype(dtype),
+    "histogram2d":  lambda x, y, bins=10, range=None, density=False, weights=None: in_floats(
+                        stele().histogram2d(x, y, bins=bins, range=range, density=density, weights=weights)),
+    "histogramdd":  lambda sample, bins=10, range=None, density=False, weights=None: in_floats(
+                        stele().histogramdd(sample, bins=bins, range=range, density=density, weights=weights)),
+    **{name: partial(of_some, f) for name, f in OF_ALL.items()},
+    "einsum":       lambda *operands, optimize=True: stele().einsum(*operands),
+    "take":         lambda a, indices, axis=None, mode="raise": stele().take(
+                        *flat(a, axis, listed(indices)), mode=mode),
+}
+
+
 def counterpart(f: Any, name: str) -> Callable[..., Any] | None:
     """The function here of a function of NumPy, if there is one."""
     room: Any = stele()
@@ -159,7 +186,8 @@ def respelled(f: Any, own: Callable[..., Any], args: tuple[Any, ...], kwargs: di
         elif not is_usual(x, p.default):
             by_name[name] = x
     for name, x in by_name.items():
-        if (here := spelled(name, ours)) is None or here in [*ours][:len(placed)]:
+        if (here := spelled(name, ours)) is None or here in [
+                k for k, p in ours.items() if p.kind is p.POSITIONAL_OR_KEYWORD][:len(placed)]:
             return None
         named[here] = x
     arrays = {name for name, p in ours.items() if str(p.annotation).startswith("TensorLike")}
@@ -259,16 +287,20 @@ class Exchange(Looking):
         return made if asked is kwargs else out.rebind(made)    # type: ignore[union-attr]
 
     @public
-    def __array_ufunc__(self, f: Any, method: str, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         """What a ufunc of NumPy means on tensors; `out`, an array of NumPy, takes the numbers, a tensor is rebound."""
-        name, given, reduces = f.__name__, out or (), method == "reduce"
+        f, args, given = ufunc, inputs, cast("tuple[Any, ...]", out or ())
         ours = [o for o in given if isinstance(o, Looking)]
         if given and not ours:
             return getattr(f, method)(*map(numbers_of, args), out=out, **{k: numbers_of(x) for k, x in kwargs.items()})
-        own = getattr(stele(), REDUCED[name]) if reduces and name in REDUCED else \
-            counterpart(f, name) if method == "__call__" else None
+        own, where = counterpart(f, f.__name__), True
+        if method != "__call__":
+            own = method_of(f, method, own) if method != "at" or isinstance(args[0], Looking) else None
+        elif ours:
+            where = kwargs.pop("where", True)
         if own is not None and len(ours) == len(given) and all(spelled(key, form_of(own).parameters) for key in kwargs):
-            made = own(*args, **{"axis": 0, **kwargs}) if reduces else own(*map(listed, args), **kwargs)
+            made = own(*(map(listed, args) if method == "__call__" else args), **kwargs)
+            made = made if where is True else stele().where(where, made, given[0])
         else:   # NumPy writes to copies of the tensors, which are rebound to them
             arrays = {"out": tuple(np.array(numbers_of(o)) if isinstance(o, Looking) else o for o in given)}
             what = called(f, f".{method}" * (method != "__call__"))

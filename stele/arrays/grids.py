@@ -1,4 +1,4 @@
-"""Arrays of places and powers that NumPy makes of sizes: grids, windows, logarithmic lines, triangles, indices."""
+"""Arrays of places and powers that NumPy makes of sizes: grids, windows, triangles, indices."""
 from __future__ import annotations
 
 import math
@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from stele.arrays.creation import arange, asarray, eye, linspace, named
+from stele.arrays.creation import arange, asarray, eye, named
 from stele.arrays.functions import broadcast_arrays, concatenate, meshgrid, stack
+from stele.arrays.lines import linspace
 from stele.arrays.sized import nonzero
-from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, tensor
+from stele.arrays.tensor import DTypeLike, Tensor, TensorLike, constant, tensor
 from stele.errors import BadKey, ShapeError
 from stele.ir.door import public
 from stele.ops import arguments
@@ -19,42 +20,6 @@ from stele.ops import arguments
 def whole(n: Any, what: str) -> int:
     """A number of places that NumPy computes on."""
     return arguments.count(n, what)
-
-
-@public
-def logspace(start: float, stop: float, num: int = 50, endpoint: bool = True, base: float = 10.0,
-             dtype: DTypeLike | None = None, device: DeviceLike = None) -> Tensor:
-    """As many numbers as `num` says from `base` ** `start` to base ** `stop`, whose logarithms are even.
-
-    `endpoint`, `dtype` and `device` as of `linspace`. float32 without a dtype. A row of num numbers. Raises ShapeError
-    for a negative num, DTypeError for another dtype than there is, DeviceError for a device that there is not.
-
-    >>> st.logspace(0, 2, 3).tolist()
-    [1.0, 10.0, 100.0]
-    """
-    ends = [float(arguments.number(n, "every end of logspace")) for n in (start, stop)]
-    line = np.linspace(ends[0], ends[1], whole(num, "num of logspace"),
-                       endpoint=arguments.flag(endpoint, "endpoint of logspace"))
-    return tensor(arguments.number(base, "base of logspace") ** line, named(dtype), device=device)
-
-
-@public
-def geomspace(start: float, stop: float, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None,
-              device: DeviceLike = None) -> Tensor:
-    """As many numbers as `num` says from `start` to `stop`, each the same multiple of the one before.
-
-    `endpoint`, `dtype` and `device` as of `linspace`. A row of num numbers. Raises ShapeError for ends that are 0 or of
-    two signs.
-
-    >>> st.geomspace(1, 8, 4).tolist()
-    [1.0, 2.0, 4.0, 8.0]
-    """
-    first, last = (float(arguments.number(n, "every end of geomspace")) for n in (start, stop))
-    if not first * last > 0:
-        raise ShapeError(f"geomspace needs ends of one sign other than 0, got {start} and {stop}")
-    line = np.geomspace(first, last, whole(num, "num of geomspace"),
-                        endpoint=arguments.flag(endpoint, "endpoint of geomspace"))
-    return tensor(line, named(dtype), device=device)
 
 
 def window(n: int, name: str, dtype: DTypeLike | None, *coefficients: float) -> Tensor:
@@ -314,6 +279,6 @@ class Key:
 
 mgrid, ogrid, r_, c_, s_ = Grid(False), Grid(True), Joined(False), Joined(True), Key()
 
-__all__ = ["bartlett", "blackman", "c_", "diag_indices", "fromfunction", "geomspace", "hamming", "hanning", "identity",
-           "indices", "ix_", "kaiser", "logspace", "mgrid", "ogrid", "r_", "ravel_multi_index", "s_", "tri",
+__all__ = ["bartlett", "blackman", "c_", "diag_indices", "fromfunction", "hamming", "hanning", "identity",
+           "indices", "ix_", "kaiser", "mgrid", "ogrid", "r_", "ravel_multi_index", "s_", "tri",
            "unravel_index"]

@@ -1,0 +1,90 @@
+"""What the methods of NumPy's ufuncs mean on tensors, with its arguments: reduce, accumulate, outer, at, reduceat."""
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from inspect import signature
+from operator import index
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from stele.errors import ArgumentError, DTypeError, IndexOutOfRange
+
+REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
+           "logical_or": "any"}
+RUNNING = {"add": "cumulative_sum", "multiply": "cumulative_prod", "maximum": "cummax", "minimum": "cummin",
+           "logaddexp": "logcumsumexp"}
+COMBINED = {"add": "add", "subtract": "add", "multiply": "mul", "maximum": "max", "minimum": "min"}
+
+
+def method_of(f: np.ufunc, method: str, own: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """A method of a ufunc whose counterpart is `own`; None where tensors have none."""
+    known, made = METHODS[method]
+    return partial(made, f, own) if own is not None and (f.nin == 2 if known is None else f.__name__ in known) else None
+
+
+def stele() -> ModuleType:
+    """The namespace."""
+    return sys.modules["stele"]
+
+
+def reduced(f: np.ufunc, own: Callable[..., Any], array: Any, axis: Any = 0, dtype: Any = None, *,
+            keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+    """All elements along axes as one: those that `where` leaves out change nothing, or are `initial`."""
+    x = stele().asarray(array)
+    if where is not True:
+        if f.identity is None and initial is None:
+            raise ArgumentError(f"np.{f.__name__} of some elements needs to know what it is of none",
+                                hint="Give initial=.")
+        x = stele().where(where, x, initial if f.identity is None else int(f.identity))
+    y = typed(getattr(stele(), REDUCED[f.__name__]), x, dtype)(axis=axis, keepdims=keepdims)
+    return y if initial is None else own(y, initial)
+
+
+def running(f: np.ufunc, own: Callable[..., Any], array: Any, axis: int = 0, dtype: Any = None) -> Any:
+    """Of each element and all before it."""
+    return typed(getattr(stele(), RUNNING[f.__name__]), stele().asarray(array), dtype)(axis=axis)
+
+
+def typed(function: Callable[..., Any], x: Any, dtype: Any) -> Callable[..., Any]:
+    """A function of x in a dtype, which it may have to be told where its results have a wider one."""
+    if dtype is None:
+        return partial(function, x)
+    return partial(function, x.astype(dtype), **{"dtype": dtype} if "dtype" in signature(function).parameters else {})
+
+
+def parts(f: np.ufunc, own: Callable[..., Any], array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
+    """Each part of an axis as one, from one position to the next, or the element there where that is not behind it."""
+    x = stele().moveaxis(stele().asarray(array), axis, 0)
+    n, at = x.shape[0], [*map(index, indices)]
+    if any(k < 0 or k >= n for k in at):
+        raise IndexOutOfRange(f"np.{f.__name__}.reduceat takes positions from 0 to {n - 1} of this axis, got {at}")
+    rows = [typed(getattr(stele(), REDUCED[f.__name__]), x[k:max(end, k + 1)], dtype)(axis=0)
+            for k, end in zip(at, [*at[1:], n])]
+    return stele().moveaxis(stele().stack(rows), 0, axis)
+
+
+def outer(f: np.ufunc, own: Callable[..., Any], a: Any, b: Any) -> Any:
+    """Of each element of one and each of the other."""
+    x, z = map(stele().asarray, (a, b))
+    return own(x.reshape(*x.shape, *(1,) * z.ndim), z)
+
+
+def combined(f: np.ufunc, own: Callable[..., Any], a: Any, indices: Any, b: Any) -> None:
+    """Writes to elements what they and all operands meant for them are: one that is named twice takes both."""
+    z = stele().asarray(b)
+    if not np.can_cast(np.result_type(a.dtype, b if isinstance(b, int | float) else z.dtype), a.dtype, "same_kind"):
+        raise DTypeError(f"np.{f.__name__}.at writes {z.dtype} into {a.dtype}", hint=f"Convert: b.astype('{a.dtype}').")
+    at = stele().arange(a.size).reshape(a.shape)[indices]
+    z = stele().broadcast_to(z.astype(a.dtype), at.shape).reshape(-1)
+    a[...] = stele().scatter(a.reshape(-1), at.reshape(-1), -z if f.__name__ == "subtract" else z,
+                             mode=COMBINED[f.__name__]).reshape(a.shape)
+
+
+METHODS: dict[str, tuple[dict[str, str] | None, Callable[..., Any]]] = {
+    "reduce": (REDUCED, reduced), "accumulate": (RUNNING, running), "reduceat": (REDUCED, parts),
+    "at": (COMBINED, combined), "outer": (None, outer)}

@@ -1,0 +1,165 @@
+"""Methods of NumPy's ufuncs on tensors, what stands in for them of its functions, and lines between tensors."""
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportDeprecated=false
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from tests.styles import all_give, all_raise
+
+
+def onto(f: Any, x: Any, i: Any, *v: Any) -> Any:
+    """What `f.at` leaves of x."""
+    x = x * 1
+    assert f.at(x, i, *v) is None
+    return x
+
+
+MADE: dict[str, Callable[[Any], Any]] = {       # of x (3, 4)
+    "reduce":       lambda x: np.add.reduce(x, 1),
+    "all":          lambda x: np.multiply.reduce(x, axis=None, keepdims=True),
+    "initial":      lambda x: np.add.reduce(x, initial=3),
+    "where":        lambda x: np.add.reduce(x, axis=1, where=x > 0),
+    "least where":  lambda x: np.minimum.reduce(x, axis=0, where=[[True], [False], [True]], initial=0.5),
+    "and where":    lambda x: np.logical_and.reduce(x > -1, axis=1, where=x > 0),
+    "accumulate":   lambda x: np.add.accumulate(x),
+    "products":     lambda x: np.multiply.accumulate(x, axis=1),
+    "so far":       lambda x: np.maximum.accumulate(x, 1),
+    "least so far": lambda x: np.minimum.accumulate(x[0]),
+    "logarithms":   lambda x: np.logaddexp.accumulate(x, axis=1),
+    "outer":        lambda x: np.subtract.outer(x[0], x),
+    "pairs":        lambda x: np.hypot.outer(x[:, 0], x[0]),
+    "powers":       lambda x: np.power.outer(abs(x[0]), [1, 2]).astype("f4"),
+    "less":         lambda x: np.less.outer(x[0], x[1]),
+    "parts":        lambda x: np.add.reduceat(x, [0, 2, 1], axis=1),
+    "largest":      lambda x: np.maximum.reduceat(x, np.array([1, 0])),
+    "at":           lambda x: onto(np.add, x, [0, 2, 0], 2.0),
+    "at rows":      lambda x: onto(np.add, x, [1, 1], x[:2]),
+    "at pairs":     lambda x: onto(np.subtract, x, ([0, 0], [1, 1]), 1),
+    "at a slice":   lambda x: onto(np.multiply, x, (slice(None), [1, -1]), 2),
+    "at most":      lambda x: onto(np.minimum, x, [0, 0], x[1:]),
+    "at least":     lambda x: onto(np.maximum, x, 1, 0),
+    "sum":          lambda x: np.sum(x, axis=0, where=x > 0, initial=1),
+    "max":          lambda x: np.max(x, initial=30),
+    "any":          lambda x: np.any(x > 1, axis=0, where=[[True], [False], [True]], keepdims=True),
+    "modf":         lambda x: np.modf(x),
+    "divmod":       lambda x: np.divmod(x, 0.5),
+    "average":      lambda x: np.average(x, axis=1, weights=[1.0, 2.0, 3.0, 4.0]).astype("f4"),
+    "block":        lambda x: np.block([[x, x], [x * 2, x]]),
+    "choose":       lambda x: np.choose([0, 1, 0, 1], [x[0], x[1]]),
+    "fix":          lambda x: np.fix(x * 3),
+    "degrees":      lambda x: np.degrees(x),
+    "matvec":       lambda x: np.matvec(x, x[0]),
+    "vecmat":       lambda x: np.vecmat(x[:, 0], x),
+    "vander":       lambda x: np.vander(x[0], 3, increasing=True).astype("f4"),
+    "piecewise":    lambda x: np.piecewise(x, [x < 0, x >= 0], [0.5, lambda x: x * 2]),
+    "polyint":      lambda x: np.polyint(x[0]).astype("f4"),
+    "along":        lambda x: np.apply_along_axis(lambda row: row[::-1] * 2, 1, x),
+    "einsum":       lambda x: np.einsum(x, [0, 1], x, [2, 1], [0, 2]),
+    "path":         lambda x: np.einsum("ij,kj->ik", x, x, optimize="greedy"),
+    "cross":        lambda x: np.cross(x[:, :3], x[0, :3]),
+    "histogram":    lambda x: np.histogram2d(x[0], x[1], bins=2)[0],
+    "linspace":     lambda x: np.linspace(x[0], x[1], 5),
+    "one end":      lambda x: np.linspace(0, x[0, 0], 3, endpoint=False),
+    "full":         lambda x: np.full_like(x, x[0]),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_they_are_part_of_the_program(name: str) -> None:
+    x = np.random.default_rng(3).normal(size=(3, 4)).astype("f4")
+    want, got = MADE[name](x), MADE[name](st.tensor(x))
+    assert all(isinstance(y, st.Tensor) for y in (got if isinstance(got, tuple) else [got]))
+    all_give(want, MADE[name], x, rtol=4e-6)
+
+
+@pytest.mark.parametrize("name", ["where", "so far", "outer", "parts", "at rows", "sum", "linspace", "full", "cross"])
+def test_another_size_runs_the_same_program(name: str) -> None:
+    f = st.compile(MADE[name], dims={"x": {1: "n"}})
+    for n in (4, 7, 9):
+        x = np.random.default_rng(n).normal(size=(3, n)).astype("f4")
+        np.testing.assert_allclose(f(st.tensor(x)), MADE[name](x), rtol=1e-5)
+    assert f.traces == 1
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float16", "float64", "bool"])
+def test_methods_have_the_dtypes_that_numpy_has(dtype: str) -> None:
+    x = np.array([[3, 0, 1], [1, 1, 0]]).astype(dtype)
+    for f in (np.add, np.multiply, np.maximum, np.minimum, np.logical_or):
+        all_give(f.reduce(x), lambda x, f=f: f.reduce(x), x)
+        all_give(f.reduceat(x, [1, 0], 1), lambda x, f=f: f.reduceat(x, [1, 0], 1), x)
+        if f is not np.logical_or:
+            all_give(f.accumulate(x), lambda x, f=f: f.accumulate(x), x)
+    all_give(np.add.reduce(x, dtype="int32"), lambda x: np.add.reduce(x, dtype="int32"), x)
+    all_give(np.add.accumulate(x, dtype="float32"), lambda x: np.add.accumulate(x, dtype="float32"), x)
+
+
+def test_elements_that_are_written_twice_take_both() -> None:
+    x = np.arange(6, dtype="u1")
+    for f in (np.add, np.subtract, np.multiply, np.maximum):
+        v = np.array([7, 9, 250], "u1")
+        all_give(onto(f, x, [1, 1, 5], v), lambda x, v, f=f: onto(f, x, [1, 1, 5], v), x, v)
+    whole = st.arange(6.0)
+    part = whole.reshape(2, 3)[1]
+    np.add.at(part, [0, 0], 1.0)        # part of the memory of another
+    assert whole.tolist() == [0, 1, 2, 5, 4, 5]
+    empty = st.zeros(0)
+    np.add.at(empty, [], 1.0)
+    assert empty.shape == (0,)
+
+
+def test_gradients_pass_through_methods() -> None:
+    g = st.grad(lambda x: (np.multiply.outer(x, x) * np.add.accumulate(x)).sum())(st.tensor([1.0, 2.0]))
+    assert g.tolist() == [7 + 3 * 4, 7 + 3 * 5]      # of (x0 + x1) (x0^2 + x1 (x0 + x1))
+    g = st.grad(lambda x: onto(np.add, x, [0, 0], x).sum())(st.tensor([1.0, 2.0]))
+    assert g.tolist() == [2, 2]
+
+
+def test_what_methods_refuse() -> None:
+    x = np.ones((2, 3), "f4")
+    all_raise(ArgumentError, "Give initial=", lambda x: np.maximum.reduce(x, where=x > 0), x)
+    all_raise(IndexOutOfRange, "from 0 to 2", lambda x: np.add.reduceat(x, [0, 3], 1), x)
+    all_raise(DTypeError, "writes float64 into int64", lambda x: onto(np.add, x, [0], np.array(0.5)), np.arange(3))
+    all_raise(ArgumentError, "np.negative.at has no counterpart", lambda x: onto(np.negative, x, [0]), x)
+
+
+# Lines between tensors
+
+@pytest.mark.parametrize("function", [st.linspace, st.geomspace, st.logspace])
+def test_lines_between_tensors(function: Any) -> None:
+    a, b = np.array([[1.0], [2.0]]), np.array([4.0, 8.0, 0.5])
+    law: Any = getattr(np, function.__name__)
+    for n, endpoint in ((5, True), (4, False), (1, True), (0, True)):
+        all_give(law(a, b, n, endpoint=endpoint), lambda x, z, n=n, e=endpoint: function(x, z, n, endpoint=e), a, b,
+                 rtol=1e-14)
+        np.testing.assert_allclose(function(1, st.tensor(b), n, endpoint=endpoint), law(1, b, n, endpoint=endpoint))
+        np.testing.assert_allclose(function([1, 2], 3.0, n), law([1, 2], 3.0, n), rtol=1e-6)
+
+
+def test_lines_and_constants_have_gradients() -> None:
+    x = st.tensor([1.0, 3.0], requires_grad=True)
+    (st.linspace(x[0], x[1], 3) * st.tensor([1.0, 2.0, 4.0])).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [2, 5]
+    g = st.grad(lambda x: (st.full((2, 3), x) * st.full_like(x, x[0])).sum())(st.tensor([1.0, 2.0, 3.0]))
+    assert g.tolist() == [2 * (1 + 2 + 3) + 2, 2, 2]
+    leaf = st.full((2,), x, requires_grad=True)
+    assert leaf.is_leaf and leaf.requires_grad
+
+
+def test_constants_of_tensors() -> None:
+    x = np.array([1.5, 2.5])
+    all_give(np.full((3, 2), x), lambda x: st.full((3, 2), x), x)
+    all_give(np.full((3, 2), x, "int32"), lambda x: st.full((3, 2), x, dtype="int32"), x)
+    all_give(np.full((3,), x[0]), lambda x: st.full(3, x[0]), x)
+    all_give(np.full((0, 2), [1, 2]), lambda x: st.full((0, 2), [1, 2]), x)
+    all_raise(ShapeError, "(3,)", lambda x: st.full(3, x), x)
+    same = st.tensor(x)
+    whole = st.full((2, 2), same)
+    whole[0] = 0.0
+    assert same.tolist() == x.tolist() and whole.tolist() == [[0, 0], [1.5, 2.5]]
