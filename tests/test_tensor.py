@@ -6,7 +6,7 @@ import gc
 import math
 import pickle
 import weakref
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, asdict, dataclass
 from enum import IntEnum
 from typing import Any
 
@@ -274,6 +274,22 @@ def test_copies_and_pickles_are_tensors_of_their_own() -> None:
         assert other.requires_grad and other.tolist() == [1.0, 2.0]
         (other * w).sum().backward()
         assert other.grad.tolist() == [1.0, 2.0]
+
+
+@dataclass
+class Held:
+    x: st.Tensor
+
+
+def test_copies_keep_what_gradients_pass_and_what_they_gave() -> None:
+    w = st.tensor([1.0, 2.0], requires_grad=True)
+    (w * w).sum().backward()
+    other = copy.deepcopy(w)
+    assert other.grad is not w.grad and other.grad.tolist() == [2, 4] and other.is_leaf
+    for f in (copy.copy, copy.deepcopy, lambda x: asdict(Held(x))["x"], lambda x: copy.deepcopy([x, {"x": x}])[1]["x"]):
+        for power in (st.grad(lambda w, f=f: (f(w * w) * w).sum()), st.grad(lambda w, f=f: (f(w) * w * w).sum())):
+            assert power(st.tensor([1.0, 2.0])).tolist() == [3, 12]
+            assert st.compile(power)(st.tensor([1.0, 2.0])).tolist() == [3, 12]
 
 
 def test_requires_grad_is_set_as_an_attribute() -> None:

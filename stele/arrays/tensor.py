@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from copy import deepcopy
 from functools import cache, wraps
 from types import EllipsisType
 from typing import Any
@@ -552,6 +553,17 @@ class Tensor(Familiar):
         place = () if self.device == HOME else (self.device,)
         own = np.array(self.numpy()), None, self.requires_grad and self.leaf, *place
         return (tensor, own, (None, {"leaf": True})) if self.leaf and not self.requires_grad else (tensor, own)
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        if (self.requires_grad and not self.leaf) or (TRACING.get() is not None and is_traced(self.value)):
+            return self.clone()         # gradients pass
+        make, own, *_ = self.__reduce__()
+        made = make(*own)
+        made.leaf, made.grad = self.leaf, deepcopy(self.grad, memo)
+        return made
+
+    def __copy__(self) -> Tensor:
+        return self.__deepcopy__({})
 
     def float(self) -> Tensor:
         """This tensor as float32, as of `astype`."""
