@@ -276,6 +276,14 @@ def test_copies_and_pickles_are_tensors_of_their_own() -> None:
         assert other.grad.tolist() == [1.0, 2.0]
 
 
+def test_one_number_is_formatted_as_a_number() -> None:
+    for x in (st.tensor(0.1), st.tensor(3), st.tensor(True), st.tensor(1.5 + 2j), st.tensor(0.1, "float64")):
+        assert f"{x}" == str(x.numpy()[()]) and f"{st.stack([x])}" == str(st.stack([x]))
+        assert str(x).startswith("tensor(")
+    assert f"{st.tensor(0.1)} {st.tensor(2.0):.2f}" == "0.1 2.00"
+    assert f"{st.placeholder(())}".startswith("tensor(symbolic")
+
+
 @dataclass
 class Held:
     x: st.Tensor

@@ -343,7 +343,7 @@ def polyint(p: TensorLike, m: int=1, k: float=0) -> Tensor:
 def poly(x: TensorLike) -> Tensor:
     """The coefficients of the polynomial whose zeros are x (n,), or the eigenvalues of a matrix x (n, n), 1 first.
 
-    Raises ShapeError for other shapes, DTypeError for bools.
+    Of whole numbers they are float32. Raises ShapeError for other shapes, DTypeError for bools.
 
     >>> st.poly(st.tensor([1.0, 2.0])).tolist()
     [1.0, -3.0, 2.0]

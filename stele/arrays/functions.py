@@ -6,6 +6,7 @@ from typing import Any, cast
 from stele.arrays import shapes
 from stele.arrays.spoken import publish
 from stele.arrays.tensor import Tensor, arithmetic, each_seen, lift, seeing
+from stele.arrays.ufuncs import with_methods
 from stele.arrays.views import crossed, imaginary_part, real_part
 from stele.eager.evaluate import evaluate
 from stele.ir.door import public
@@ -131,4 +132,5 @@ def eval(*tensors: Tensor) -> Any:
 
 
 publish(list(globals().items()), __name__)
+with_methods(list(globals().items()))
 __all__ = [name for name, f in globals().items() if getattr(f, "__module__", "") == __name__]  # pyright: ignore[reportUnsupportedDunderAll]

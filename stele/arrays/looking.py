@@ -182,7 +182,9 @@ class Looking(Handle):
 
     @public
     def __format__(self, form: str) -> str:
-        return format(self.one(f"the format {form!r}", REDUCED, KEPT) if form else str(self), form)
+        if not form:        # one number as NumPy and PyTorch write it there
+            return str(self) if self.ndim or is_traced(self.value) else str(self.numpy()[()])
+        return format(self.one(f"the format {form!r}", REDUCED, KEPT), form)
 
     @public
     def __repr__(self) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from inspect import signature
 from operator import index
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from stele.arrays.looking import Looking
 from stele.errors import ArgumentError, DTypeError, IndexOutOfRange
+from stele.ops.arguments import refuse
 
 REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
            "logical_or": "any"}
@@ -25,6 +27,16 @@ def method_of(f: np.ufunc, method: str, own: Callable[..., Any] | None) -> Calla
     """A method of a ufunc whose counterpart is `own`; None where tensors have none."""
     known, made = METHODS[method]
     return partial(made, f, own) if own is not None and (f.nin == 2 if known is None else f.__name__ in known) else None
+
+
+def with_methods(functions: Iterable[tuple[str, Any]]) -> None:
+    """Gives functions that stand for ufuncs their methods: `st.add.outer(x, y)` as `np.add.outer(x, y)`."""
+    for name, own in functions:
+        f = getattr(np, name, None)
+        if isinstance(f, np.ufunc) and f.nin == 2 and f.signature is None:
+            for method in METHODS:
+                if (made := method_of(f, method, own)) is not None:
+                    setattr(own, method, made)
 
 
 def stele() -> ModuleType:
@@ -76,13 +88,18 @@ def outer(f: np.ufunc, own: Callable[..., Any], a: Any, b: Any) -> Any:
 
 def combined(f: np.ufunc, own: Callable[..., Any], a: Any, indices: Any, b: Any) -> None:
     """Writes to elements what they and all operands meant for them are: one that is named twice takes both."""
-    z = stele().asarray(b)
-    if not np.can_cast(np.result_type(a.dtype, b if isinstance(b, int | float) else z.dtype), a.dtype, "same_kind"):
-        raise DTypeError(f"np.{f.__name__}.at writes {z.dtype} into {a.dtype}", hint=f"Convert: b.astype('{a.dtype}').")
-    at = stele().arange(a.size).reshape(a.shape)[indices]
-    z = stele().broadcast_to(z.astype(a.dtype), at.shape).reshape(-1)
-    a[...] = stele().scatter(a.reshape(-1), at.reshape(-1), -z if f.__name__ == "subtract" else z,
-                             mode=COMBINED[f.__name__]).reshape(a.shape)
+    if not isinstance(a, Looking):
+        refuse(f"what {f.__name__}.at writes to", "a tensor", a)
+    x, z = cast(Any, a), stele().asarray(b)
+    none = x.reshape(-1)[:0]
+    made = own(none, z.reshape(-1)[:0] if z is b or z.ndim else b)
+    if made.dtype.kind != x.dtype.kind:
+        raise DTypeError(f"np.{f.__name__}.at cannot write {made.dtype} into {x.dtype}",
+                         hint=f"Convert: b.astype('{x.dtype}').")
+    at = stele().arange(x.size).reshape(x.shape)[indices]
+    z = stele().broadcast_to(z.astype(x.dtype), at.shape).reshape(-1)
+    x[...] = stele().scatter(x.reshape(-1), at.reshape(-1), -z if f.__name__ == "subtract" else z,
+                             mode=COMBINED[f.__name__]).reshape(x.shape)
 
 
 METHODS: dict[str, tuple[dict[str, str] | None, Callable[..., Any]]] = {

@@ -110,12 +110,13 @@ def polyint(p: Value, *, m: int = 1, k: float = 0) -> Value:
 def poly(x: Value) -> Value:
     """The coefficients of the polynomial whose zeros are x (n,), or the eigenvalues of a matrix x (n, n), 1 first.
 
-    Raises ShapeError for other shapes, DTypeError for bools.
+    Of whole numbers they are float32. Raises ShapeError for other shapes, DTypeError for bools.
 
     >>> st.poly(st.tensor([1.0, 2.0])).tolist()
     [1.0, -3.0, 2.0]
     """
     zeros = eigvals(x) if x.ndim == 2 else coefficients(x, "poly")
+    zeros = cast(zeros, float32) if zeros.dtype.kind in "iu" else zeros
     one = full((1,), 1, zeros.dtype)
     parts = [slice_axis(zeros, 0, k, 1) for k in range(number_of(zeros.shape[0]))]
     return reduce(lambda p, zero: convolve(p, concatenate([one, -zero])), parts, one)

@@ -109,6 +109,10 @@ def test_elements_that_are_written_twice_take_both() -> None:
     part = whole.reshape(2, 3)[1]
     np.add.at(part, [0, 0], 1.0)        # part of the memory of another
     assert whole.tolist() == [0, 1, 2, 5, 4, 5]
+    for dtype in ("bfloat16", "float16", "int8", "complex64"):
+        x = st.ones(2, dtype=dtype)
+        np.add.at(x, [0, 0], 1)
+        assert x.tolist() == [3, 1] and x.dtype == dtype
     empty = st.zeros(0)
     np.add.at(empty, [], 1.0)
     assert empty.shape == (0,)
@@ -125,8 +129,28 @@ def test_what_methods_refuse() -> None:
     x = np.ones((2, 3), "f4")
     all_raise(ArgumentError, "Give initial=", lambda x: np.maximum.reduce(x, where=x > 0), x)
     all_raise(IndexOutOfRange, "from 0 to 2", lambda x: np.add.reduceat(x, [0, 3], 1), x)
-    all_raise(DTypeError, "writes float64 into int64", lambda x: onto(np.add, x, [0], np.array(0.5)), np.arange(3))
+    all_raise(DTypeError, "float64 into int64", lambda x: onto(np.add, x, [0], np.array(0.5)), np.arange(3))
+    all_raise(DTypeError, "uint8", lambda x: onto(np.add, x, [0], -1), np.arange(3, dtype="u1"))
     all_raise(ArgumentError, "np.negative.at has no counterpart", lambda x: onto(np.negative, x, [0]), x)
+
+
+def test_functions_have_the_methods_of_the_ufuncs_that_they_stand_for() -> None:
+    """A NumPy script changed by its import line writes `np.add.at` and `np.maximum.accumulate`."""
+    x = np.arange(1, 7, dtype="f4").reshape(2, 3)
+    a, b = (st.tensor(x * 1) for _ in range(2))
+    for name in ("add", "subtract", "multiply", "divide", "pow", "power", "remainder", "mod", "maximum", "fmin",
+                 "hypot", "less", "not_equal", "logical_xor", "arctan2", "copysign", "logaddexp"):
+        law = getattr(np, name).outer(x[0], x)
+        np.testing.assert_allclose(getattr(st, name).outer(a[0], a), law, rtol=1e-5)
+    for f, g in ((st.add, np.add), (st.multiply, np.multiply), (st.maximum, np.maximum), (st.minimum, np.minimum)):
+        np.testing.assert_array_equal(f.reduce(a, axis=1, initial=2), g.reduce(x, axis=1, initial=2))
+        np.testing.assert_array_equal(f.accumulate(a, 1), g.accumulate(x, 1))
+        np.testing.assert_array_equal(f.reduceat(a, [0, 1], axis=1), g.reduceat(x, [0, 1], axis=1))
+        f.at(b, [0, 0], a[1])
+        np.testing.assert_array_equal(b, onto(g, x, [0, 0], x[1]))
+        b = st.tensor(x * 1)
+    with pytest.raises(ArgumentError, match=r"what add\.at writes to must be a tensor"):
+        st.add.at(x, [0], 1)
 
 
 # Lines between tensors
