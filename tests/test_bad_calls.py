@@ -35,6 +35,10 @@ def test_calls_are_drawn_from_everything_public_and_can_fail() -> None:
     assert "ZeroDivisionError" in (fault(wrong) or "")
 
 
+DEEP: Any = []
+for _ in range(900):
+    DEEP = [DEEP]
+
 ODD: dict[str, Callable[[], Any]] = {
     "logits of one axis":     lambda: nn.cross_entropy(st.zeros(3), st.tensor([1, 2])),
     "a bias of numbers":      lambda: nn.Linear(1, 2, bias=np.ones((2, 3))),    # type: ignore[arg-type]
@@ -55,6 +59,12 @@ ODD: dict[str, Callable[[], Any]] = {
     "axes without end":     lambda: st.diag_indices(2, 2 ** 64),
     "a window without end": lambda: F.local_response_norm(st.ones(2, 3, 4, 4), 2 ** 64),
     "counts of no number":  lambda: st.bincount(float("nan")),
+    "strides of bytes":     lambda: st.max_pool2d(st.ones(1, 1, 2, 2), bytearray(b"ab")),     # type: ignore[arg-type]
+    "bounds in themselves": lambda: st.random.uniform(0, DEEP),
+    "bytes into a list":    lambda: data.unit(np.zeros(3, np.uint8), out=[0.0] * 3),    # type: ignore[arg-type]
+    "bytes into too few":   lambda: data.unit(np.zeros(3, np.uint8), out=np.zeros(2, "f4")),
+    "no word for others":   lambda: data.Vocabulary(["a"], unknown=["a"]),     # type: ignore[arg-type]
+    "a list for a name":    lambda: nn.utils.parametrize.remove_parametrizations(nn.Linear(2, 2), ["w"]),  # type: ignore
     "no bound":               lambda: nn.init.uniform((3, 4), None),    # type: ignore[arg-type]
     "numbers of open sizes":  lambda: st.zeros((st.placeholder(("n", 3)).shape[0], 7)).numpy(),
     "weights as a flag":      lambda: st.multinomial(st.ones(2, 3), 2, np.ones((2, 3))),    # type: ignore[arg-type]

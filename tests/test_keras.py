@@ -85,7 +85,8 @@ def test_models_give_what_keras_gives(kind: str, tmp_path: Path) -> None:
         tmp_path / "model.keras")
     agree(many(ours(*given(ours, 3))), asked(theirs, 3))
     want = {v.path for v in theirs.variables if "seed" not in v.path and "count" not in v.path}
-    assert {name.rpartition("/")[2] for name in ours.weights} == {name.rpartition("/")[2] for name in want}
+    last = {name.rpartition("/")[2] for name in ours.weights}      # Keras keeps states beside its variables
+    assert {name for name in last if not name.startswith("state_")} == {name.rpartition("/")[2] for name in want}
 
 
 @needs_h5py

@@ -16,7 +16,7 @@ from stele.ir.graph import Value, literal
 from stele.ir.types import DType, Shape, broadcast_shapes, float32, float64, int64, promote, same, show
 from stele.ir.types import dtype as type_named
 from stele.ops import random
-from stele.ops.arguments import is_array, is_series, number
+from stele.ops.arguments import is_array, is_series, number, shallow
 from stele.ops.linear import broadcast, cast
 
 Numbers = TensorLike | Sequence[Any]        # a parameter
@@ -34,7 +34,7 @@ def float_named(dtype: Any, complex_too: bool = False) -> DType:
 
 def listed(x: Any) -> Any:
     """Lists of numbers as an array, in the dtype that NumPy gives them, and anything else as it is."""
-    return np.asarray(nested(x)) if is_series(x) else x
+    return np.asarray(nested(shallow(x))) if is_series(x) else x
 
 
 def parameter(x: Any, name: str, apart: float | None = None) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 from stele.data.dataset import Dataset, within
 from stele.errors import DataError, DTypeError, UnknownName, kind
 from stele.ir.door import public
+from stele.ops.arguments import is_array, refuse
 
 
 class ArrayDataset(Dataset):
@@ -100,13 +101,16 @@ class Splits:
 def unit(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """The bytes x, uint8 from 0 to 255, as float32 from 0 to 1: x / 255, rounded once; written into `out` if given.
 
-    Of any shape; NumPy's arrays. Raises DTypeError for other bytes than uint8.
+    Of any shape; NumPy's arrays. Raises DTypeError for other bytes than uint8, ArgumentError for
+    an `out` of another kind or shape.
 
     >>> data.unit(np.array([0, 51, 255], np.uint8))
     array([0. , 0.2, 1. ], dtype=float32)
     """
     if getattr(x, "dtype", None) != np.uint8:
         raise DTypeError(f"unit takes bytes, uint8 from 0 to 255, got {getattr(x, 'dtype', kind(x))}")
+    if out is not None and not (is_array(out) and out.dtype == np.float32 and out.shape == x.shape):
+        refuse("out of unit", f"an array float32{list(x.shape)}", out)
     return np.divide(x, np.float32(255), out=out, dtype=np.float32)
 
 

@@ -14,7 +14,7 @@ from stele.data.text import tokens
 from stele.errors import ArgumentError, DataError, kind
 from stele.files import located, regular, write
 from stele.ir.door import public
-from stele.ops.arguments import function, is_dict, is_many, is_series, positive, sequence, whole
+from stele.ops.arguments import function, instance, is_dict, is_many, is_series, positive, sequence, whole
 
 LONGEST = 1 << 20       # bytes of a line of vectors: 300 numbers have 3,000
 LARGEST = 1 << 34       # bytes of all numbers of a file of vectors: GloVe's largest has 2.6 billion
@@ -39,7 +39,7 @@ class Vocabulary:
     def __init__(self, words: Sequence[str], unknown: str | None = "<unk>",
                  tokenize: Callable[[str], list[str]] | None = None) -> None:
         self.words = tuple(map(word, sequence(words, "words of a vocabulary", "a list of words")))
-        self.unknown = unknown
+        self.unknown = None if unknown is None else instance(unknown, "unknown of a vocabulary", str)
         self.tokenize = tokens if tokenize is None else function(tokenize, "tokenize")
         self.numbers = {word: k for k, word in enumerate(self.words)}
         if len(self.numbers) < len(self.words):

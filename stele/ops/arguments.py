@@ -76,7 +76,7 @@ def times(x: Any, what: str, low: int = 0) -> int:
 
 def sequence(x: Any, what: str, wanted: str, unordered: bool = False) -> tuple[Any, ...]:
     """The entries of anything but text that has them in an order, or that may have them in none."""
-    if isinstance(x, str | bytes | Value | Mapping) or not is_many(x) or \
+    if isinstance(x, str | bytes | bytearray | memoryview | Value | Mapping) or not is_many(x) or \
             (isinstance(x, set | frozenset) and not unordered):
         refuse(what, wanted, x)  # type: ignore[reportUnknownArgumentType]
     return tuple(x)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import numpy as np
 
 import stele as st
 from stele.data.transforms.arrays import Drawn
+from stele.ops.arguments import number
 
 
 class Chance(Protocol):
@@ -42,7 +43,7 @@ class OfOne:
     def uniform(self, low: float, high: float, many: int = 0) -> Drawn:
         return low + (high - low) * (self.rng.random(many) if many else self.rng.random())
 
-    def coin(self, p: float) -> bool: return self.rng.random() < p
+    def coin(self, p: float) -> bool: return self.rng.random() < number(p, "p of a coin")
     def normal(self, shape: tuple[int, ...]) -> Drawn: return self.rng.standard_normal(shape, np.float32)
     def below(self, n: Any) -> int: return min(int(self.rng.random() * n), n - 1)
     def order(self, n: int) -> list[int]: return self.rng.permutation(n).tolist()

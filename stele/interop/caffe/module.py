@@ -17,6 +17,7 @@ from stele.interop.caffe.wire import Array
 from stele.interop.caffe.wire import read as read_blobs
 from stele.interop.imported import Imported, layer, unheard
 from stele.ir.door import public
+from stele.ops.arguments import instance, mapping, sequence
 
 
 class CaffeModule(Imported):
@@ -37,8 +38,10 @@ class CaffeModule(Imported):
     """
 
     def __init__(self, net: Net, weights: Mapping[str, st.Tensor], taken: Mapping[str, Sequence[str]]) -> None:
-        self.net, self.weights = net, dict(weights)
-        self.taken = {name: tuple(names) for name, names in taken.items()}     # the weights of each layer
+        self.net = instance(net, "net of a CaffeModule", Net)
+        self.weights = dict(mapping(weights, "weights of a CaffeModule"))
+        self.taken = {name: sequence(names, "the weights of a layer", "a sequence of names")
+                      for name, names in mapping(taken, "taken of a CaffeModule").items()}
         self.name_inputs([i.name for i in net.inputs])
 
     def forward(self, *x: Any, **named: Any) -> Any:

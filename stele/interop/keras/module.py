@@ -18,6 +18,7 @@ from stele.interop.keras.model import Graph, Input, Layer, stored_in
 from stele.interop.keras.reader import Reader
 from stele.interop.keras.run import Result, Run, cast, order, picked
 from stele.ir.door import public
+from stele.ops.arguments import instance, mapping
 
 
 class KerasModule(Imported):
@@ -39,7 +40,8 @@ class KerasModule(Imported):
     """
 
     def __init__(self, graph: Graph, weights: Mapping[str, st.Tensor]) -> None:
-        self.graph, self.weights = graph, dict(weights)
+        self.graph = instance(graph, "graph of a KerasModule", Graph)
+        self.weights = dict(mapping(weights, "weights of a KerasModule"))
         self.names = [graph.known[name].name for name in order(graph)]
         self.name_inputs(self.names)
 

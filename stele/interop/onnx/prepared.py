@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
 
 import stele as st
@@ -15,7 +16,7 @@ from stele.interop.onnx.model import Array
 from stele.interop.onnx.module import OnnxModule, checked, load
 from stele.interop.onnx.reader import read
 from stele.interop.onnx.values import value
-from stele.ops.arguments import flag
+from stele.ops.arguments import flag, instance, sequence
 
 
 class Prepared:
@@ -112,17 +113,21 @@ def run_model(model: Any, inputs: Any, device: str = "CPU", **options: Any) -> t
 def run_node(node: Any, inputs: Sequence[Array], device: str = "CPU", **options: Any) -> tuple[Any, ...]:
     """The outputs of one `node`, an `onnx.NodeProto`, for these `inputs` on a `device`, whatever `options` say.
 
-    Raises DataError for an op that there is not, DeviceError for another device than the CPU.
+    Raises DataError for an op that there is not, ArgumentError for what is no node or no array, DeviceError for another
+    device than the CPU.
 
     >>> import onnx
     >>> import stele.interop.onnx as so
     >>> so.run_node(onnx.helper.make_node("Neg", ["x"], ["y"]), [np.ones(2, "f4")])
     (array([-1., -1.], dtype=float32),)
     """
+    instance(node, "node", onnx.NodeProto)
+    given: list[Any] = [x if isinstance(x, np.generic) else instance(x, "every input of a node", np.ndarray)
+                        for x in sequence(inputs, "inputs", "a list of arrays")]
     values = [onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-              for name, x in zip(node.input, inputs)]
+              for name, x in zip(node.input, given)]
     outputs = [onnx.ValueInfoProto(name=name) for name in node.output]
-    return run_model(onnx.helper.make_model(onnx.helper.make_graph([node], "node", values, outputs)), inputs, device)
+    return run_model(onnx.helper.make_model(onnx.helper.make_graph([node], "node", values, outputs)), given, device)
 
 
 def supports_device(device: str) -> bool:

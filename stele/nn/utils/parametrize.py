@@ -106,7 +106,8 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     >>> [nn.utils.parametrize.is_parametrized(layer, name) for name in ("weight", "bias")]
     [True, False]
     """
-    return bool(tensors(module)) if tensor_name is None else tensor_name in tensors(module)
+    return bool(tensors(module)) if tensor_name is None else \
+        instance(tensor_name, "tensor_name", str) in tensors(module)
 
 
 @public
@@ -121,7 +122,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     ['bias', 'weight']
     """
     kept = dict(tensors(module))
-    if tensor_name not in kept:
+    if instance(tensor_name, "tensor_name", str) not in kept:
         raise ArgumentError(f"{tensor_name!r} of this {type(module).__name__} is not computed")
     made = kept.pop(tensor_name)
     if not leave_parametrized and len(made.names) > 1:

@@ -13,7 +13,7 @@ from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor, constant, tensor
 from stele.errors import ShapeError
 from stele.ir.door import public
-from stele.ops.arguments import choice, flag, function, instance, is_series, number, sequence, whole, wholes
+from stele.ops.arguments import choice, flag, function, instance, is_array, is_series, number, sequence, whole, wholes
 
 __all__ = ["JoinedSequence", "PackedSequence", "join_sequences", "pack_padded_sequence", "pack_sequence",
            "pad_packed_sequence", "pad_sequence", "split_sequences", "unpack_sequence", "unpad_sequence"]
@@ -244,7 +244,8 @@ def join_sequences(sequences: Sequence[Any], columns: int | None = None) -> Join
     ([[4, 7], [5, 8], [6, 9]], (3, 2, 5), (1, 3, 5))
     """
     given = sequence(sequences, "sequences of join_sequences", "a list of arrays or tensors")
-    parts: list[Any] = [x if isinstance(x, Tensor | np.ndarray) else constant(x).numpy() for x in given]
+    parts: list[Any] = [x if isinstance(x, Tensor) or (is_array(x) and x.dtype.kind in "biufc") else constant(x).numpy()
+                        for x in given]
     if not parts or any(x.ndim == 0 or not x.shape[0] or x.shape[1:] != parts[0].shape[1:] for x in parts):
         raise ShapeError("join_sequences needs sequences (L, *) of one element at least that differ in their length "
                          f"alone, got {[x.shape for x in parts]}")
