@@ -331,6 +331,76 @@ def numbers(x: Any) -> Any:
     return [np.asarray(leaf.numpy() if isinstance(leaf, st.Tensor) else leaf) for leaf in leaves], spec
 
 
+@case((3, 4), (4, 3), (2, 2))
+def larger_and_smaller(a: Any, b: Any) -> Any:
+    return max(a, b), min(a, b, 3), max([a, b, 0]), max(2, 1)
+
+
+@case((3.75,), (-3.75,), (0.0,))
+def converted_numbers(x: Any) -> Any:
+    return int(x), bool(x), float(x) / 2, float(int(x))
+
+
+@case((2, 3), (0, 0))
+def several_conditions(a: Any, b: Any) -> Any:
+    return all([a > 1, b > 2]), any(x > 2 for x in (a, b)), all([]), any([True, a > 9]), all(v > 0 for v in (a, 1))
+
+
+@case(([1.0, 5.0, 3.0],), ([-1.0, -5.0, 3.0],))
+def of_elements(x: Any) -> Any:
+    return max(x) + min(x) * 10 + int(any(x > 4)) + int(all(v > 0 for v in x))
+
+
+@case(*COUNTS)
+def highest_of_a_path(n: Any) -> Any:
+    n, most = n + 1, 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        most = max(most, n)
+    return most
+
+
+@case((3,), (8,))
+def names_of_ones_own(n: Any) -> Any:
+    def max(a: Any, b: Any) -> Any:
+        return a - b
+    return max(n, 2)
+
+
+@case(*COUNTS)
+def an_else_behind_a_loop(n: Any) -> Any:
+    for i in range(7):
+        if i * i > n:
+            break
+    else:
+        return -1
+    return i
+
+
+@case((1.0,), (3.0,), (9.0,))
+def halved(t: Any) -> Any:
+    low, high = 0.0, 4.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        if middle * middle < t:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@case(([1.0, 2.0, 4.0, 7.0],), ([5.0, 6.0, 7.0, 8.0],))
+def place_of(x: Any) -> Any:
+    low, high = 0, 4
+    while low < high:
+        middle = (low + high) // 2
+        if x[middle] < 4:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @pytest.mark.parametrize("f, calls", CASES, ids=[f.__name__ for f, _ in CASES])
 def test_as_python(f: F, calls: list[tuple[Any, ...]]) -> None:
     compiled = st.compile(f, control="python")

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from stele.errors import ArgumentError, kind
 from stele.staged import operators
+from stele.staged.expressions import BUILTINS
 from stele.staged.lower import any_of, at, load, lowered, operator, thunk
 from stele.staged.scopes import bound, own
 from stele.staged.syntax import Function, remade, source
@@ -175,8 +176,8 @@ class Converter(ast.NodeTransformer):
         match node:
             case ast.Call(ast.Name("super"), [], []) if self.first:
                 node.args = [at(load("__class__"), node), at(load(self.first), node)]
-            case ast.Call(ast.Name("range") as name):
-                node.func = at(operator("counted", name), name)
+            case ast.Call(ast.Name(id) as name) if id in BUILTINS:
+                node.func = at(operator("builtin", ast.Constant(id), name), name)
             case _:
                 pass
         return node

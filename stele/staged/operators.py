@@ -3,93 +3,32 @@
 # pyright: reportUnknownLambdaType=false
 from __future__ import annotations
 
-import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from stele.arrays.functions import logical_and, logical_not, logical_or
-from stele.arrays.looking import is_traced
-from stele.arrays.tensor import Tensor, constant
+from stele.arrays.tensor import Tensor
 from stele.eager.handle import TRACING
 from stele.eager.live import symbol
-from stele.errors import DTypeError, TraceError
+from stele.errors import TraceError
 from stele.higher.body import Body, shown
 from stele.higher.control import cond, fori_loop, while_loop
 from stele.higher.scan import scan
 from stele.ir.origin import here, lines
 from stele.ir.types import Type, int64
+from stele.staged.expressions import Counted, and_, builtin, compare, is_staged, not_, or_, truth
 from stele.staged.variables import UNSET, Behind, Scope, Unset, Variable, behind, held, joined
 
-__all__ = ("UNSET", "Scope", "Unset", "and_", "choose", "compare", "counted", "for_", "held", "if_", "not_", "or_",
+__all__ = ("UNSET", "Scope", "Unset", "and_", "builtin", "choose", "compare", "for_", "held", "if_", "not_", "or_",
            "returned", "while_")
 
 Statement = Callable[..., None]
 Flag = Callable[[], Any]
-SIGNS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "is": operator.is_, "is not": operator.is_not, "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
-}
 ONE_SIDE = "only one side sets of the choice in"
 PERHAPS = "only steps set of the loop, of which there may be none, in"
 CONTAINERS = (list, dict, set, deque)
-
-
-def is_staged(x: Any) -> bool:
-    """Whether x is a tensor of a function being traced, whose numbers are not known."""
-    return isinstance(x, Tensor) and TRACING.get() is not None and is_traced(x.value)
-
-
-def truth(x: Any) -> Tensor:
-    """A condition of the graph: one bool."""
-    x = constant(x)
-    x = x.reshape(()) if x.ndim and x.size == 1 else x
-    return x if x.dtype == "bool" else x != 0
-
-
-# Expressions
-
-
-def and_(*parts: Callable[[], Any]) -> Any:
-    """`x and y`, of which the graph computes both."""
-    return combined(parts, logical_and, lambda x: not x)
-
-
-def or_(*parts: Callable[[], Any]) -> Any:
-    """`x or y`, of which the graph computes both."""
-    return combined(parts, logical_or, bool)
-
-
-def combined(parts: Sequence[Callable[[], Any]], both: Callable[[Any, Any], Any], ends: Callable[[Any], bool]) -> Any:
-    """The parts in order, up to one that `ends` it; from the first on that is staged all of them."""
-    first, *others = parts
-    x = first()
-    for part in others:
-        if is_staged(x):
-            x = both(truth(x), truth(part()))
-        elif ends(x):
-            return x
-        else:
-            x = part()
-    return x
-
-
-def not_(x: Any) -> Any:
-    """`not x`."""
-    return logical_not(truth(x)) if is_staged(x) else not x
-
-
-def compare(x: Any, signs: Sequence[str], *others: Callable[[], Any]) -> Any:
-    """`x < y < z`, each computed once."""
-    left = [x]
-
-    def link(sign: str, other: Callable[[], Any]) -> bool:
-        left.append(other())
-        return SIGNS[sign](*left[-2:])
-
-    return and_(*(partial(link, sign, other) for sign, other in zip(signs, others)))
 
 
 def choose(test: Any, one: Callable[[], Any], other: Callable[[], Any], line: int) -> Any:
@@ -157,32 +96,6 @@ def entries(x: Any) -> list[Any]:
 
 
 # Loops
-
-
-class Counted(NamedTuple):
-    """A range whose bounds are tensors: whole numbers, known when the program runs."""
-
-    start: Any
-    stop: Any
-    step: Any
-
-
-def counted(function: Any) -> Any:
-    """`range`, which takes tensors too; any other function as it is."""
-    return ranged if function is range else function
-
-
-def ranged(*args: Any) -> Any:
-    """`range(stop)`, `range(start, stop)` or `range(start, stop, step)`."""
-    if not any(map(is_staged, args)):
-        return range(*args)
-    for x in args:
-        if isinstance(x, Tensor) and (x.ndim or x.dtype.kind not in "iu"):
-            raise DTypeError(f"range takes whole numbers, got a tensor of {x.value.type}",
-                             where=", ".join(lines(here())),
-                             hint="Write x.astype('int64'), or x.shape[0] for a length.")
-    start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
-    return Counted(start, stop, step)
 
 
 def while_(test: Callable[[], Any], body: Statement, stops: Flag | None, scope: Scope) -> None:
