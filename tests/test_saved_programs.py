@@ -228,6 +228,7 @@ def test_what_no_file_holds_is_refused(tmp_path: Path) -> None:
     def fills(x):
         thing.seen = {"x": x + 1}
 
+    fills(st.ones(2))
     refused(tmp_path, compiled(fills, st.ones(2)), r"rebinds thing\['seen'\] to a dict")
     w = st.tensor([1.0], requires_grad=True)
     adds = compiled(lambda x: (w * x).sum().backward(), st.ones(1))

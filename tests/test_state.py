@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import pickle
 import threading
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -697,7 +698,7 @@ def branches(box: Any, x: Any) -> Any:
 
 
 def makes_and_keeps(box: Any, x: Any) -> None:
-    box.inner = SimpleNamespace(w=x * 2)
+    box.inner = deque([x * 2])
 
 
 def looks(box: Any, x: Any) -> Any:

@@ -206,7 +206,7 @@ TEACHING: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "model to a device": (lambda: linear.to("cuda:0"), ["'cuda:0'", "CPU", "Leave .to(...) out"]),
     "np.asarray": (traced(lambda x: np.asarray(x)), ["NumPy", "depends on 'x'", "st.exp(x)"]),
     "np.array_equal": (traced(lambda x: np.array_equal(x, x), 2), ["NumPy", "depends on 'x'", "functions of st"]),
-    "np.gcd": (traced(lambda x: np.gcd(x, x)), ["np.gcd has no counterpart", "np.gcd(x.numpy(), ...)"]),
+    "np.spacing": (traced(lambda x: np.spacing(x)), ["np.spacing has no counterpart", "np.spacing(x.numpy(), ...)"]),
     "float of many": (lambda: float(x24), ["float(x)", "one element", "(2, 4)", "x.mean()"]),
     "float": (traced(lambda x: float(x)), ["float(x)", "depends on 'x'", "Keep it a tensor"]),
     "int": (traced(lambda x: int(x)), ["int(x)", "depends on 'x'", "x.astype('int64')"]),

@@ -254,7 +254,8 @@ def test_signals_save_first_and_the_run_goes_on(number: int, code: int, tmp_path
         command = [sys.executable, "-u", "-m", "stele", "train", "cnn", "--data", folder, "--epochs", "3", "--out",
                    name]
         process = subprocess.Popen(command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   env={**os.environ, "PYTHONPATH": str(ROOT)})
+                                   env={**os.environ, "PYTHONPATH": str(ROOT)},     # nohup ignores SIGHUP
+                                   preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
         assert process.stdout and process.stdout.readline().startswith("epoch 1/3")
         if name == "parts":
             process.send_signal(number)

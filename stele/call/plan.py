@@ -40,6 +40,14 @@ def is_alone(handle: Handle) -> bool:
     return values <= ALONE[0] and buffers <= ALONE[1]
 
 
+def sized(base: Any) -> int | None:
+    """How many entries a container has; None where it is no more."""
+    try:
+        return len(base)
+    except (LookupError, AttributeError, ValueError, TypeError):
+        return None
+
+
 class Rows(NamedTuple):
     """A gradient of a table of which few rows occur: which results are added up for rows, and the rows. It is one table
     when somebody looks at it, which nobody does who forgets it first."""
@@ -67,8 +75,8 @@ class Plan:
         self.constants = [v.data for v in traced.constants]
         self.donated = [(k, traced.inputs[k][1]) for k in donated]
         state = traced.state
-        written = {(id(slot.base), slot.key) for slot, _, _ in traced.slots}
-        self.same = [(slot.base, slot.key, x) for slot, x in state.objects if (id(slot.base), slot.key) not in written]
+        self.same = [(slot.base, slot.key, x) for slot, x in state.objects]
+        self.kinds = [(slot.base, slot.key, kind) for slot, kind in state.kinds]
         self.equal = [(slot.base, slot.key, x) for slot, x in state.numbers]
         self.tuples = [(slot.base, slot.key, type(x), len(x)) for slot, x in state.tuples]
         self.lengths = [(base, n) for base, n, _ in state.lengths]
@@ -88,17 +96,19 @@ class Plan:
     def broken(self) -> Iterator[str]:
         """The guards of state that do not hold now, in words."""
         state = self.traced.state
-        written = {(id(slot.base), slot.key) for slot, _, _ in self.traced.slots}
+        for slot, kind in state.kinds:
+            if type(now := slot.held()) is not kind:
+                yield f"{slot.path} is {now!r:.40}, no {kind.__name__}"
         for slot, x in state.numbers:
             if (now := slot.held()) is not x and (type(now) is not type(x) or now != x):
                 yield f"{slot.path} was {x!r}, now {now!r}"
         for base, n, path in state.lengths:
-            if len(base) != n:
-                yield f"{path or 'a container'} had {n} entries, now {len(base)}"
+            if (now := sized(base)) != n:
+                yield f"{path or 'a container'} had {n} entries, now {now}"
         for slot, x in (*state.objects, *state.tuples):
             now = slot.held()
             fits = type(now) is type(x) and len(now) == len(x) if isinstance(x, tuple) else now is x
-            if not fits and (id(slot.base), slot.key) not in written:
+            if not fits:
                 same = "another" if type(now) is type(x) else f"{now!r:.40}, no"
                 yield f"{slot.path} is {same} {type(x).__name__}"
         for h, handle in enumerate(self.traced.handles):

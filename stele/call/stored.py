@@ -245,9 +245,12 @@ def written(spec: tree.Spec | None, leaves: Iterator[Any], leaf: Callable[[Any],
     """A container as plain data, its leaves as `leaf` says; `read` reads it back."""
     if spec is None:
         return leaf(next(leaves))
-    kind = {tuple: "tuple", list: "list", dict: "dict"}.get(spec.kind, "named")
-    keys = [spec.kind.__name__, *getattr(spec.kind, "_fields", ())] if kind == "named" else [*spec.keys]
-    if not all(isinstance(key, str | int) for key in keys) or (kind == "named") != hasattr(spec.kind, "_fields"):
+    plain = next((base for base in (list, dict) if issubclass(spec.kind, base)), spec.kind)
+    kind = {tuple: "tuple", list: "list", dict: "dict"}.get(plain, "named")
+    keys = [spec.kind.__name__, *getattr(spec.kind, "_fields", ())] if kind == "named" else [
+        key for key in spec.keys if not isinstance(key, tree.Default)]
+    if not all(isinstance(key, str | int) and not isinstance(key, tree.Attribute) for key in keys) \
+            or (kind == "named") != hasattr(spec.kind, "_fields"):
         raise DataError(f"a file cannot hold a {spec.kind.__name__} of {keys!r:.60}",
                         hint="Use tuples, named ones too, lists, and dicts whose keys are strings.")
     return {kind: keys if kind in ("dict", "named") else None, "parts": [written(p, leaves, leaf) for p in spec.parts]}

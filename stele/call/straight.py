@@ -96,6 +96,7 @@ class Writer:
             tests = [f"grad_mode() is {GRAD.get()}", *(self.like(k, leaves) for k in told)]
             lines.append(f"if not ({' and '.join(tests)}): return MISS")
         for table, test in ((plan.same, "base[key] is not x"),
+                            (plan.kinds, "type(base[key]) is not x"),
                             (plan.equal, "(now := base[key]) is not x and (type(now) is not type(x) or now != x)")):
             if table:
                 lines += [f"for base, key, x in {self.name(table)}:", f"    if {test}: return MISS"]

@@ -136,6 +136,11 @@ def entries(base: Any, names: frozenset[str] | None = None) -> dict[Any, Any]:
     return dict(base) if names is None else {name: base[name] for name in names if name in base}
 
 
+def is_long(x: Any) -> bool:
+    """Whether a container of numbers is held to its identity and length alone."""
+    return len(x) > LONG and all(isinstance(part, SCALARS) for part in entries(x).values())
+
+
 def inherited(kind: type) -> list[str]:
     """The names of numbers that the user's classes give their objects."""
     return list({key: None for base in kind.__mro__ if is_state_of(base.__module__)
@@ -156,6 +161,7 @@ class State:
         self.arrays: dict[int, Slot] = {}
         self.numbers: list[tuple[Slot, Any]] = []
         self.objects: list[tuple[Slot, Any]] = []
+        self.kinds: list[tuple[Slot, type]] = []        # of objects that are others at each call
         self.tuples: list[tuple[Slot, tuple[Any, ...]]] = []
         self.lengths: list[tuple[Any, int, str]] = []
         self.records: list[Record] = []
@@ -164,6 +170,7 @@ class State:
         self.absent: set[str] = set()       # modules that code imports, and that nobody has imported yet
         self.waiting: dict[str, list[tuple[Slot, Any]]] = {}
         self.seen: dict[int, Any] = {}
+        self.alone: set[int] = set()        # objects that no slot holds: arguments, parts of code
         self.queue: list[tuple[Slot | None, Any, str]] = [(None, x, path) for path, x in roots.items()]
         while self.queue:
             self.visit(*self.queue.pop())
@@ -188,7 +195,9 @@ class State:
             self.tuples.append((slot, x))
             self.queue += [(Slot(Within(slot), k, f"{path}[{k}]"), part, f"{path}[{k}]") for k, part in enumerate(x)]
         else:
-            if slot and not isinstance(x, ModuleType):
+            if slot is None:
+                self.alone.add(id(x))
+            elif not isinstance(x, ModuleType):
                 self.objects.append((slot, x))
             self.enter_once(x, path)
 
@@ -244,11 +253,9 @@ class State:
 
     def enter_entries(self, x: Any, path: str) -> None:
         """A list or dict: all entries count; a long one of numbers is held to its length."""
-        parts = entries(x)
         self.lengths.append((x, len(x), path))
-        if len(parts) > LONG and all(isinstance(part, SCALARS) for part in parts.values()):
-            return
-        self.hold(x, path, {key: f"{path}[{key!r}]" for key in parts})
+        if not is_long(x):
+            self.hold(x, path, {key: f"{path}[{key!r}]" for key in entries(x)})
 
     def enter_object(self, x: Any, path: str) -> None:
         """Attributes by name, and the code of its class."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, MappingView, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import ModuleType
@@ -26,9 +26,10 @@ from stele.ir.graph import Array, Graph, Parameter, Value, closed, label_of, wal
 from stele.ir.origin import note, setting
 from stele.ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
 from stele.tracing import tree
+from stele.tracing.moving import rebase
 from stele.tracing.names import UNSEEDED
 from stele.tracing.signature import Shapes, leaf_names, shape_of, type_of
-from stele.tracing.state import SCALARS, Record, Slot, State
+from stele.tracing.state import SCALARS, Record, Slot, State, is_open
 from stele.tracing.watched import Left, Watch
 
 UNREAD: Any = object()
@@ -279,6 +280,8 @@ class Collector:
         spec, parts = self.template(y, "the result")
         contents = [(self.watch.held[id(x)], *self.contents(x)) for x in refilled]
         slots = [self.change(record, key) for record in self.state.records for key in changed(record)]
+        stays = (p.what for ps in (parts, *(ps for *_, ps in (*contents, *slots))) for p in ps if p.kind == "object")
+        rebase(self.state, [slot for slot, _, _ in slots], {id(x) for x in stays})
         seen = list(self.scope.seen.values())
         writes = [(self.place(s.handle), self.result(s.value)) for s in seen
                   if s.value is not None and s.value is not s.entry]
@@ -328,8 +331,10 @@ class Collector:
         return tree.keyed(numbered, spec), [self.part(leaf, path) for leaf in leaves]
 
     def is_record(self, x: Any) -> bool:
-        """Whether an object is made anew at every call: one that the function has made."""
-        return (tree.is_record(x) or self.watch.is_record(x)) and id(x) not in self.state.seen
+        """Whether an object is made anew at every call: one that the function has made, and that is what it holds."""
+        if id(x) in self.state.seen:
+            return False
+        return tree.is_record(x) or self.watch.is_record(x) or (is_open(type(x)) and self.holds_tensors(x))
 
     def contents(self, x: Any) -> tuple[tree.Spec | None, list[Part]]:
         """What a container among the arguments holds from now on; arrays and containers that are given as they are."""
@@ -349,15 +354,19 @@ class Collector:
                 self.makes.append(Made(self.result(x._value), x.requires_grad, x.leaf))
             return Part("made", self.made[id(x)])
         x = numbered(x)
-        if not isinstance(x, SCALARS) and id(x) not in self.state.seen and self.holds_symbols(x):
-            raise TraceError(f"{path} keeps a {type(x).__name__} that was made while tracing, with tensors inside",
-                             hint="Make it before the call, so that each call finds it and rebinds its tensors.")
+        if not isinstance(x, SCALARS) and id(x) not in self.state.seen:
+            if isinstance(x, Iterator | MappingView) and all(x is not leaf for leaf in self.leaves):
+                raise TraceError(f"{path} is a {type(x).__name__} of a compiled function, which runs its Python only "
+                                 "once", hint="Make a list of it: list(...).")
+            if self.holds_tensors(x):
+                raise TraceError(f"{path} keeps a {type(x).__name__} that was made while tracing, with tensors inside",
+                                 hint="Return a list, a dict or a dataclass, or make it before the call, so that each "
+                                      "call finds it and rebinds its tensors.")
         return Part("object", x)
 
-    def holds_symbols(self, x: Any) -> bool:
-        """Whether an object made in this trace holds tensors made in it."""
-        inner = State({"": x}, everything=True)
-        return any(slots and slots[0].get().home is self.scope for slots in inner.tensors.values())
+    def holds_tensors(self, x: Any) -> bool:
+        """Whether an object made in this trace holds tensors, which are others in the next call."""
+        return any(State({"": x}, everything=True).tensors.values())
 
     def change(self, record: Record, key: Any) -> tuple[Slot, tree.Spec | None, list[Part]]:
         """A slot that the function rebound, and what it holds from now on."""

@@ -1,10 +1,12 @@
 """Nested containers: tuples, lists, dicts, records and modules taken apart into leaves and put together again.
 
-A record is an object that stands for its attributes, such as a dataclass.
+A record is an object that stands for its attributes, such as a dataclass; a list or dict of a class of its own is one,
+of its entries and then of its attributes.
 """
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from functools import cache, lru_cache
@@ -28,6 +30,18 @@ Entries = tuple[type, tuple[Any, ...], tuple[Any, ...]]
 class Again:
     """The kind of a container that a tree holds once more; its key is the number of the first among all that can be
     changed, in the order in which they come."""
+
+
+class Attribute(str):
+    """The key of an attribute of a list or dict of a class of its own, behind those of its entries."""
+
+    __slots__ = ()
+
+
+class Default(NamedTuple):
+    """The last key of a `defaultdict`, which has no part: what makes entries that there are not."""
+
+    made: Any
 
 
 class Spec(NamedTuple):
@@ -69,14 +83,27 @@ def entries(x: Any, record: Callable[[Any], bool] = is_record) -> Entries | None
     """Kind, keys and parts of a container; None for a leaf. What is no `record` is a leaf, though it be a dataclass."""
     if isinstance(x, tuple):
         return type(x), numbers(len(x)), x
-    if isinstance(x, list):
-        return list, numbers(len(x)), tuple(x)
-    if isinstance(x, dict):
-        return dict, tuple(x), tuple(x.values())
+    if isinstance(x, list | dict):
+        keys, parts = (numbers(len(x)), tuple(x)) if isinstance(x, list) else (tuple(x), tuple(x.values()))
+        kind = kind_of(type(x))
+        return (kind, keys, parts) if kind in (list, dict) else (kind, *beside(x, keys, parts))
     if record(x):
         own = attributes(x)
         return type(x), tuple(own), tuple(own.values())
     return None
+
+
+@cache
+def kind_of(kind: type) -> type:
+    """The class that a list or dict of a class has when it is made again: that, or Python's own for one of ours."""
+    return (list if issubclass(kind, list) else dict) if kind.__module__.startswith("stele.") else kind
+
+
+def beside(x: Any, keys: tuple[Any, ...], parts: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The keys and parts of a list or dict of a class of its own, with its attributes."""
+    own = attributes(x)
+    default = (Default(x.default_factory),) if isinstance(x, defaultdict) else ()
+    return (*keys, *[Attribute(name) for name in own], *default), (*parts, *own.values())
 
 
 def same(a: Entries | None, b: Entries | None) -> bool:
@@ -162,7 +189,7 @@ def _unflatten(spec: Spec | None, leaves: Iterator[Any], table: type[dict[Any, A
         return met[keys[0]]
     if issubclass(kind, tuple):
         held = [_unflatten(part, leaves, table, met) for part in parts]
-        return tuple(held) if kind is tuple else kind(*held)
+        return tuple(held) if kind is tuple else tuple.__new__(kind, held)
     made: Any = table() if kind is dict else [] if kind is list else blank(kind)
     met.append(made)
     for key, part in zip(keys, parts):
@@ -172,8 +199,20 @@ def _unflatten(spec: Spec | None, leaves: Iterator[Any], table: type[dict[Any, A
         elif kind is dict:
             made[key] = held
         else:
-            object.__setattr__(made, key, held)
+            put(made, key, held)
+    if keys and isinstance(keys[-1], Default):
+        made.default_factory = keys[-1].made
     return made
+
+
+def put(made: Any, key: Any, held: Any) -> None:
+    """Gives a record, or a list or dict of a class of its own, one part more."""
+    if isinstance(key, Attribute) or not isinstance(made, list | dict):
+        object.__setattr__(made, key, held)
+    elif isinstance(made, list):
+        list.append(made, held)
+    else:
+        base_of(type(made)).__setitem__(made, key, held)
 
 
 def containers(x: Any, record: Callable[[Any], bool]) -> list[tuple[tuple[Any, ...], Any]]:
@@ -203,18 +242,21 @@ class Held:
     def of(self, x: Any) -> Any:
         """What this tree holds there."""
         for key in self.path:
-            x = x[key] if isinstance(x, tuple | list | dict) else getattr(x, key)
+            is_entry = isinstance(x, tuple | list | dict) and not isinstance(key, Attribute)
+            x = base_of(type(x)).__getitem__(x, key) if is_entry else getattr(x, key)
         return x
 
 
 def refill(x: Any, content: Any) -> None:
     """Makes a list, a dict or a record hold what another one holds."""
+    base = base_of(type(x))
     if isinstance(x, list):
-        x[:] = content
+        base.__setitem__(x, slice(None), content)
     elif isinstance(x, dict):
-        x.clear()
-        x.update(content)
-    else:
+        base.clear(x)
+        for key, held in content.items():
+            base.__setitem__(x, key, held)
+    if type(x) not in (list, dict):
         now, new = attributes(x), attributes(content)
         for name in now.keys() - new.keys():
             object.__delattr__(x, name)
@@ -230,7 +272,7 @@ def expand(tree: Any) -> Any:
     if found is None:
         return tree
     kind, keys, parts = found
-    return unflatten(Spec(kind, keys, (None,) * len(keys)), [expand(part) for part in parts])
+    return unflatten(Spec(kind, keys, (None,) * len(parts)), [expand(part) for part in parts])
 
 
 def map(f: Callable[..., Any], tree: Any) -> Any:
@@ -244,18 +286,19 @@ def map(f: Callable[..., Any], tree: Any) -> Any:
 
 
 def arranged(tree: Any, spec: Spec | None) -> Any:
-    """The tree with the keys of its dicts in the order that the spec has them in, where these are the same.
+    """The tree with its dicts of the class and with the order of keys that the spec has, where the keys are the same.
 
     >>> arranged({"b": 2, "a": 1}, flatten({"a": 0, "b": 0})[1])
     {'a': 1, 'b': 2}
     """
     found = entries(tree)
-    if found is None or spec is None or len(found[1]) != len(spec.keys):
+    if found is None or spec is None or len(found[2]) != len(spec.parts):
         return tree
     kind, keys, parts = found
-    if kind is dict and spec.kind is dict and {*keys} == {*spec.keys}:
-        keys, parts = spec.keys, tuple(tree[key] for key in spec.keys)
-    return unflatten(Spec(kind, keys, (None,) * len(keys)), [arranged(x, part) for x, part in zip(parts, spec.parts)])
+    held, named = dict(zip(keys, parts)), [key for key, _ in zip(spec.keys, spec.parts)]
+    if issubclass(kind, dict) and issubclass(spec.kind, dict) and held.keys() == {*named}:
+        kind, keys, parts = spec.kind, spec.keys, tuple(held[key] for key in named)
+    return unflatten(Spec(kind, keys, (None,) * len(parts)), [arranged(x, part) for x, part in zip(parts, spec.parts)])
 
 
 def keyed(f: Callable[[Any], Any], spec: Spec | None) -> Spec | None:

@@ -140,7 +140,7 @@ class Watch:
         kind, keys, parts = found
         left = {key: Left(k) for y, place in zip(self.made, self.places) if y is x and isinstance(x, Watched)
                 for key, k in place.items() if key not in x.seen and isinstance(k, int) and k in self.scalars}
-        return tree.unflatten(tree.Spec(kind, keys, (None,) * len(keys)),
+        return tree.unflatten(tree.Spec(kind, keys, (None,) * len(parts)),
                               [left.get(key) or self.held.get(id(part)) or self.kept(part)
                                for key, part in zip(keys, parts)])
 
