@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ import pytest
 
 import stele as st
 from stele import nn, optim
+from stele.arrays.opensize import OpenSize
+from stele.eager.replay import OPS
 from stele.errors import ShapeError
+from stele.tracing import tree
 
 RNG = np.random.default_rng(3)
 
@@ -391,3 +395,53 @@ def test_all_of_one_open_length_are_combined_by_one_graph() -> None:
         x, y = drawn(n), drawn(n)
         for got, want in zip(f(x, y), (np.cumsum(x), np.cumprod(y))):
             np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+OF_A_SHARE: dict[str, Callable[[Any, Any], Any]] = {     # of a row and a share of its length
+    "every second":     lambda x, k: x[k:][::2] * 2,
+    "some of a third":  lambda x, k: x[::3][:k] + 1,
+    "backwards":        lambda x, k: x[k:][::-1],
+    "not read":         lambda x, k: (x[k:], x[:2])[1],
+    "turned":           lambda x, k: st.concatenate([x[k:], x[:k]]),
+    "rolled":           lambda x, k: st.roll(x, k),
+    "as rows":          lambda x, k: x[:k * 2].reshape(2, -1),
+    "its sum":          lambda x, k: x[k:].sum() * k,
+    "padded":           lambda x, k: st.pad(x, (k, 0)),
+    "the first":        lambda x, k: st.where(st.arange(len(x)) < k, x, 0),
+    "in order":         lambda x, k: st.sort(x[k:][::2]),
+    "running":          lambda x, k: st.cumsum(x[k:], 0)[::2],
+    "a product":        lambda x, k: x[k:][None, :] @ x[k:][:, None],
+    "a slope":          lambda x, k: st.grad(lambda x: (x[k:][::2] ** 2).sum())(x),
+}
+
+
+@pytest.mark.parametrize("name", OF_A_SHARE)
+def test_parts_of_parts_between_shares_of_a_length(name: str) -> None:
+    """Sizes that stand for shares may be gone once slices are one, and are none that a program is asked for."""
+    f = OF_A_SHARE[name]
+    compiled = st.compile(lambda x: f(x, len(x) // 2))
+    for n in (6, 8, 10, 20, 11):
+        x = st.arange(1.0, n + 1)
+        np.testing.assert_allclose(compiled(x), f(x, n // 2))
+
+
+def test_what_is_written_to_parts_of_shares_leaves_no_open_size_behind() -> None:
+    """Ops of views are shared among all traces: one that held an open size was another's at a number."""
+    def f(x: Any, k: Any) -> Any:
+        n = x.shape[0]
+        part = x[int(n * 0.5):n][0:0]
+        part[0:-1:1] = st.zeros(0)
+        y = st.while_loop(lambda s: s[0] > 0, lambda s: (s[0] - 1, s[1] * 0.5), (k, x ** 0))[1]
+        y -= 1
+        return y
+
+    slope = st.compile(st.grad(lambda x, k: f(x, k).sum()))
+    compiled = st.compile(f)
+    for n in (2, 3, 5, 8):
+        assert slope(st.arange(1.0, n + 1), st.tensor(3)).tolist() == [0] * n
+        assert compiled(st.arange(1.0, n + 1), st.tensor(1)).tolist() == [-0.5] * n
+    assert not any(isinstance(x, OpenSize) for op in OPS.values() for x in tree.flatten(vars_of(op))[0])
+
+
+def vars_of(op: Any) -> list[Any]:
+    return [getattr(op, f.name) for f in fields(op)]

@@ -12,6 +12,7 @@ from weakref import ref
 
 from stele.arrays.hooking import Hooking
 from stele.arrays.looking import is_traced
+from stele.arrays.opensize import plain
 from stele.backend.newest import Newest
 from stele.eager.evaluate import evaluate
 from stele.eager.handle import GRAD, TRACING, Handle, is_stepping
@@ -270,7 +271,10 @@ class Family(Hooking):
     def tie_to(self, whole: Family, make: Anew, args: tuple[Any, ...], kwargs: dict[str, Any], place: int | None = None,
                back: Back | None = None) -> None:
         """Has what is written to this tensor, just made of another one, be written to that one, and the other way."""
-        tie, v = whole.tie, whole._value if TRACING.get() is None else whole.value
+        if TRACING.get() is None:
+            tie, v = whole.tie, whole._value
+        else:       # where arguments are open sizes, which are other numbers in other traces
+            tie, v, args, kwargs = whole.tie, whole.value, plain(args), {name: plain(x) for name, x in kwargs.items()}
         self.tie = new(Tie, (ref(whole), v.type, tie, make, args, kwargs, place, back))
         if (parts := whole.parts) is None:
             whole.parts = [ref(self)]

@@ -29,7 +29,7 @@ from stele.ir.graph import (
 )
 from stele.ir.origin import here, lines
 from stele.ir.sizes import Dim
-from stele.ir.types import TupleType, Type, dtype, float32, same
+from stele.ir.types import TupleType, Type, agreeing, dtype, float32
 from stele.ops.elementwise.unary import tanh
 from stele.ops.linear import Broadcast, Cast, Movement, Reshape, Transfer, along, transpose, zeros_like
 
@@ -346,7 +346,7 @@ def on_one_device(graph: Graph, what: str) -> Graph:
 
 def fits(a: Type, b: Type) -> bool:
     """Whether two types are the same, as far as their sizes are known."""
-    return a.dtype == b.dtype and a.ndim == b.ndim and all(map(same, a.shape, b.shape))
+    return a.dtype == b.dtype and a.ndim == b.ndim and all(map(agreeing, a.shape, b.shape))
 
 
 def outside(results: Sequence[Value], inside: Sequence[Value]) -> list[Value]:

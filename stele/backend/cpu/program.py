@@ -143,7 +143,7 @@ class Program:
         """The memory plan for these sizes, made once."""
         key = tuple([sizes[name] for name in self.open])
         if (bound := self.bounds.get(key)) is None:
-            refuse_sizes(self.graph, dict(zip(self.open, key)))
+            refuse_sizes(self.graph, sizes)
             bound = self.bounds[key] = self.bind({**sizes, **self.manifest.plan.private})
         return bound
 
