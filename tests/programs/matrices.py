@@ -277,6 +277,9 @@ def sign_of(x: Array) -> Array:
     return (u / np.abs(u)).prod(-1)
 
 
+NO_FACTORS = " of what is not finite"
+
+
 def real(d: list[DType], a: dict[str, Any]) -> tuple[DType, ...]:
     return d[0].real,
 
@@ -291,7 +294,7 @@ def matrix(name: str, stele: Callable[..., Any], numpy: Callable[..., Array], ma
     def finite(x: Array, *more: Any, **how: Any) -> Array:
         wide = (y.astype(np.complex128 if y.dtype.kind == "c" else np.float64) for y in (x, *more))
         if not all(np.isfinite(y).all() for y in wide):
-            raise np.linalg.LinAlgError(f"{name} of what is not finite")
+            raise np.linalg.LinAlgError(f"{name}{NO_FACTORS}")
         return numpy(x, *more, **how)
     return Kind(name, lambda x, *more, **how: stele(prepare(x), *more, **how), finite, make,
                 **{"domain": "f", "noise": "coarse", "prepare": prepare, **changes})

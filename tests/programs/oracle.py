@@ -152,8 +152,9 @@ class Oracle:
         if self.rng is not None and kind.name == "fourier" and np.iscomplexobj(y):  # of real numbers too in both parts
             top = epsilon(dtypes[0]) * np.max(np.abs(y), initial=0, where=np.isfinite(y))
             y = y + top * (self.rng.uniform(-1, 1, y.shape) + 1j * self.rng.uniform(-1, 1, y.shape))
-        if self.rng is not None and kind.name == "einsum":      # which sum of infinities comes first nobody says
-            y = np.where(np.isfinite(y), y, self.anything(np.shape(y)).astype(np.asarray(y).dtype))
+        if self.rng is not None and kind.name == "einsum":      # which sum of infinities, or of nothing, comes first
+            sure = np.isfinite(y) & (all(x.size for x in numbers) or all(np.isfinite(x).all() for x in numbers))
+            y = np.where(sure, y, self.anything(np.shape(y)).astype(np.asarray(y).dtype))
         if self.rng is not None and kind.name in ("equal", "not_equal") and dtypes[0].is_float:
             a, b = numbers
             least = smallest(dtypes[0])
