@@ -75,7 +75,9 @@ def two(name: str, numpy: Callable[..., Array], **changes: Any) -> Kind:
 
 def signed(x: Any) -> Any:
     """x, and 1 for what is not a number, whose sign no law says."""
-    f = np if isinstance(x, np.ndarray | np.generic) else st
+    if isinstance(x, np.generic):       # which stays a number, of no dtype beside tensors
+        return x if x == x else type(x)(1)
+    f = np if isinstance(x, np.ndarray) else st
     return f.where(x == x, x, f.ones_like(x)) if hasattr(x, "shape") else x
 
 
