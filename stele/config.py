@@ -91,8 +91,19 @@ def _names(*choices: str) -> Form[frozenset[str]]:
 
 
 def _path(text: str) -> Path:
+    found = _kept(text)
+    if not found.is_absolute():
+        raise ValueError(f"nobody says which folder {found.parts[0]} is, as HOME is not set")
+    return found
+
+
+def _kept(text: str) -> Path:
+    """A folder; below a home that nobody knows it stays as it is written, which is no absolute path."""
     from pathlib import Path  # a twentieth of what `import stele` takes, and only what touches a disk needs it
-    return Path(text).expanduser().absolute()
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError:
+        return Path(text)
 
 
 def _checks(*choices: str) -> Form[frozenset[str]]:
@@ -148,6 +159,7 @@ CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.
 
 _yes_no = Form("0 or 1", _boolean)
 _folder = Form("a folder", _path)
+_stored = Form("a folder", _kept)
 _library = Form("openblas, mkl, none or a library's path", str)
 _target = _choice("native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 _backend = _choice("cpu", "reference")
@@ -169,7 +181,7 @@ MEMORY     = Flag("STELE_MEMORY",     "",                           _bytes,     
 SPIN       = Flag("STELE_SPIN",       "200",                        _spin,      "How long an idle thread stays awake.")
 BACKEND    = Flag("STELE_BACKEND",    "cpu",                        _backend,   "Run native code, or NumPy.")
 BLAS       = Flag("STELE_BLAS",       "openblas",                   _library,   "The BLAS that contractions may call.")
-CACHE      = Flag("STELE_CACHE",      "~/.cache/stele",             _folder,    "Where compiled objects are kept.")
+CACHE      = Flag("STELE_CACHE",      "~/.cache/stele",             _stored,    "Where compiled objects are kept.")
 CACHE_SIZE = Flag("STELE_CACHE_SIZE", "512",                        _megabytes, "Bound on the cache; 0 keeps nothing.")
 DATA       = Flag("STELE_DATA",       "~/.cache/stele/data",        _folder,    "Where data sets are kept.")
 OFFLINE    = Flag("STELE_OFFLINE",    "0",                          _yes_no,    "Never open a network connection.")

@@ -176,23 +176,47 @@ def opened(folder: str | Path) -> Generator[int]:
 
 
 @contextmanager
-def locked(folder: int) -> Generator[None]:
-    """One process and thread at a time in an open folder, wherever its file system has locks."""
+def locked(file: int) -> Generator[None]:
+    """One process and thread at a time with an open file, wherever its file system has locks."""
     with suppress(OSError):
-        fcntl.flock(folder, fcntl.LOCK_EX)
+        fcntl.flock(file, fcntl.LOCK_EX)
     try:
         yield
     finally:
         with suppress(OSError):
-            fcntl.flock(folder, fcntl.LOCK_UN)      # a child may have the folder open too
+            fcntl.flock(file, fcntl.LOCK_UN)        # a child may have the file open too
 
 
-def open_trusted(folder: Path) -> int:
+@contextmanager
+def alone(folder: int) -> Generator[None]:
+    """One process and thread of this user at a time in an open folder: the lock is a file that others cannot open, since
+    who may open one, if only to read it, may hold its lock for ever.
+    """
+    try:
+        file = os.open(".lock", os.O_RDWR | os.O_CREAT | _OLD, 0o600, dir_fd=folder)
+    except OSError:             # a folder that is gone or closed: nobody keeps anything there
+        yield
+        return
+    try:
+        with locked(file):
+            yield
+    finally:
+        os.close(file)
+
+
+def open_trusted(folder: Path, make: int | None = None) -> int:
     """The number of a folder in which nobody but this user and root can put anything; who closes it is who called.
 
-    PermissionError says why if somebody else could, or if a link stands there, which is not followed.
+    Folders on the way that are missing are made with the mode `make`, each inside of one that can be trusted. Raises
+    FileNotFoundError where none is to be made; PermissionError says why if somebody else could put something there, or
+    if a link stands there, which is not followed.
     """
-    why = "it is a link, which is not followed" if folder.is_symlink() else doubt(folder)
+    for at in () if make is None else (*reversed(folder.parents), folder):
+        if not at.is_dir() and doubt(at) is None:
+            with suppress(FileExistsError):
+                at.mkdir(make)
+    # What is there and trusted stays what it is; somebody else could still make what is not.
+    why = "it is a link, which is not followed" if folder.is_symlink() else _reason(folder)
     if why is None:
         number = os.open(folder, _FOLDER | os.O_NOFOLLOW)
         mode = os.fstat(number).st_mode
@@ -227,20 +251,25 @@ def make_folder(folder: Path, mode: int) -> None:
             at.mkdir(mode)
 
 
-def doubt(path: Path, links: int = _LINKS) -> str | None:
+def doubt(path: Path) -> str | None:
     """Why others than this user and root could change what stands at a path, or None: looks at the owner and the mode
     of each folder on the way there, as far as they exist, and of each link.
     """
+    try:
+        return _reason(path)
+    except FileNotFoundError:
+        return None
+
+
+def _reason(path: Path, links: int = _LINKS) -> str | None:
+    """What `doubt` says of a path that is there; FileNotFoundError where it is not."""
     path = path.absolute()
     for at in (*reversed(path.parents), path):
-        try:
-            found = at.lstat()
-        except FileNotFoundError:
-            return None
+        found = at.lstat()
         if found.st_uid not in (0, os.geteuid()):
             return f"{at} belongs to another user"
         if stat.S_ISLNK(found.st_mode):
-            return doubt(at.parent / os.readlink(at) / path.relative_to(at), links - 1) if links else \
+            return _reason(at.parent / os.readlink(at) / path.relative_to(at), links - 1) if links else \
                 f"{at} is one link too many"
         if found.st_mode & OTHERS and not found.st_mode & stat.S_ISVTX:
             return f"others may write to {at} (mode {stat.S_IMODE(found.st_mode):o})"

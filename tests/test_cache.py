@@ -194,6 +194,86 @@ with warnings.catch_warnings(record=True) as said:
         assert f"{folder} belongs to another user" in answer()
 
 
+def test_what_appears_while_it_is_looked_for_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder for all, somebody else makes the cache between the look at it and its opening."""
+    Cache(tmp_path / "planted" / "objects", 1 << 20).put(KEYS[0], b"planted")
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all").chmod(0o1777)
+    cache, real = Cache(tmp_path / "all" / "c" / "objects", 1 << 20), os.open
+
+    def plant(path: object, *more: object, **how: object) -> int:
+        if path == cache.folder and not cache.folder.is_dir():
+            cache.folder.parent.symlink_to(tmp_path / "planted")
+        return real(path, *more, **how)     # type: ignore[call-overload]
+
+    monkeypatch.setattr(files.os, "open", plant)
+    assert cache.get(KEYS[0]) is None
+
+
+@root
+def test_no_folder_is_made_in_one_that_somebody_else_puts_there_meanwhile(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all").chmod(0o1777)
+    cache, real = Cache(tmp_path / "all" / "c" / "objects", 1 << 20), Path.mkdir
+
+    def first(self: Path, mode: int) -> None:
+        if self == cache.folder.parent:
+            real(self, mode)
+            os.chown(self, STRANGER, STRANGER)
+        real(self, mode)
+
+    monkeypatch.setattr(Path, "mkdir", first)
+    with pytest.warns(RuntimeWarning, match="c belongs to another user"):
+        cache.put(KEYS[0], b"x")
+    assert os.listdir(cache.folder.parent) == []
+
+
+def test_who_may_read_the_folder_cannot_make_others_wait(cache: Cache) -> None:
+    cache.put(KEYS[0], b"x")
+    cache.folder.chmod(0o755)
+    with files.opened(cache.folder) as theirs, files.locked(theirs):
+        code = f"""
+from pathlib import Path
+from stele.backend.cpu.cache import Cache
+print(Cache(Path({str(cache.folder)!r}), 1 << 20).once({KEYS[1]!r}, lambda: b"made"))
+"""
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "b'made'\n", done.stderr
+    assert {mode(path) for path in cache.folder.iterdir()} == {0o600}, "what is locked is closed to others"
+
+
+@pytest.mark.parametrize("home", [None, "~nobody-of-this-name"])
+def test_without_a_home_programs_run_and_it_is_said_once_that_none_are_kept(tmp_path: Path, home: str | None) -> None:
+    unset = {name: x for name, x in os.environ.items() if name not in ("HOME", "STELE_CACHE", "STELE_DATA")}
+    code = """
+import os, pwd, stele as st
+from stele import config, errors
+pwd.getpwuid = lambda uid: {}[uid]
+print(st.compile(lambda x: x * 2)(st.ones(2)).tolist())
+try: config.DATA()
+except errors.ConfigError as error: print(error)
+"""
+    done = subprocess.run([sys.executable, "-W", "always", "-c", code], cwd=tmp_path, capture_output=True, text=True,
+                          env={**unset, "PYTHONPATH": str(ROOT)} | ({"STELE_CACHE": f"{home}/c"} if home else {}),
+                          timeout=120)
+    assert done.stdout.startswith("[2.0, 2.0]\nSTELE_DATA must be a folder, got '~/.cache/stele/data' (nobody says"), done
+    assert done.stderr.count("RuntimeWarning") == 1 and "HOME is not set" in done.stderr and not os.listdir(tmp_path)
+
+
+def test_folders_beside_each_other_say_once_what_is_wrong_with_the_one_around_them(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.warns(RuntimeWarning, match="Not a directory") as said:
+        for name in ("objects", "measured", "tuned"):
+            assert Cache(tmp_path / "file" / name, 1 << 20).get(KEYS[0]) is None
+    assert len(said) == 1
+
+
+def test_a_place_where_no_folder_can_be_made_is_said(tmp_path: Path) -> None:
+    with pytest.warns(RuntimeWarning, match="/proc/self/objects: No such file"):
+        Cache(Path("/proc/self/objects"), 1 << 20).put(KEYS[0], b"x")
+
+
 def plant_fifo(path: Path) -> None:
     os.mkfifo(path)
 

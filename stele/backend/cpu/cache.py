@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import hashlib
 import os
@@ -22,6 +23,8 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 _PACKAGE = str(Path(__file__).resolve().parents[2])
 COMPILER = "", "/ir", "/ops", "/transform", "/kernel", "/backend"
 """The folders of Stele that decide what code is made of a graph; those behind them with all inside."""
+_said: dict[tuple[Path, str], Path] = {}
+"""Folders of which was said why nothing is kept there: what holds for all beside each other is said of the first."""
 
 
 @dataclass
@@ -93,7 +96,7 @@ class Cache:
         with self._opened(make=True) as folder:
             if folder is None or not os.access(self.folder, os.W_OK):
                 return None
-            with files.locked(folder):
+            with files.alone(folder):
                 if self.get(key) is None:
                     self.put(key, make())
                 return self.get(key)
@@ -122,14 +125,14 @@ class Cache:
                 os.close(folder)
 
     def _open(self, make: bool) -> int | None:
+        if not self.folder.is_absolute():
+            self._give_up(f"nobody says which folder {self.folder.parts[0]} is (HOME is not set)")
+            return None
         try:
-            if make and files.doubt(self.folder) is None:
-                files.make_folder(self.folder, 0o700)
-            return files.open_trusted(self.folder)
-        except FileNotFoundError:
-            return None     # nobody has put anything there yet
+            return files.open_trusted(self.folder, 0o700 if make else None)
         except OSError as error:
-            self._give_up(error.strerror or str(error))
+            if make or error.errno != errno.ENOENT:     # else nobody has put anything there yet
+                self._give_up(error.strerror or str(error))
             return None
 
     def _read(self, folder: int, key: str) -> bytes | None:
@@ -169,6 +172,8 @@ class Cache:
 
     def _give_up(self, why: str) -> None:
         self._usable = False
+        if _said.setdefault((self.folder.parent, why), self.folder) != self.folder:
+            return      # of one beside it
         warnings.warn(f"Stele keeps no compiled code in {self.folder}: {why}. Set STELE_CACHE to a folder that nobody "
                       "else may write to, or STELE_CACHE_SIZE=0 to do without.", RuntimeWarning, stacklevel=5)
 
