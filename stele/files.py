@@ -189,8 +189,8 @@ def locked(file: int) -> Generator[None]:
 
 @contextmanager
 def alone(folder: int) -> Generator[None]:
-    """One process and thread of this user at a time in an open folder: the lock is a file that others cannot open, since
-    who may open one, if only to read it, may hold its lock for ever.
+    """One process and thread of this user at a time in an open folder: the lock is a file that others cannot open,
+    since who may open one, if only to read it, may hold its lock for ever.
     """
     try:
         file = os.open(".lock", os.O_RDWR | os.O_CREAT | _OLD, 0o600, dir_fd=folder)
@@ -234,7 +234,10 @@ def regular(path: str | Path, folder: int | None = None, follow: bool = True) ->
     Traceback (most recent call last):
     OSError: [Errno 22] this is no ordinary file: '/dev/zero'
     """
-    number = os.open(path, os.O_RDONLY | (_OLD & ~os.O_NOFOLLOW if follow else _OLD), dir_fd=folder)
+    try:
+        number = os.open(path, os.O_RDONLY | (_OLD & ~os.O_NOFOLLOW if follow else _OLD), dir_fd=folder)
+    except ValueError as error:     # a zero in it, or letters that no file system has
+        raise OSError(errno.EINVAL, f"this is no path: {error}", str(path)) from None
     mode = os.fstat(number).st_mode
     if stat.S_ISREG(mode):
         return os.fdopen(number, "rb")

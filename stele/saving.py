@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -177,10 +177,11 @@ def read(path: str | Path) -> tuple[dict[str, Array], str | None]:
         with files.regular(path) as file:
             content = file.read()
         arrays, notes = parsed(content)
+        whole = not {TREE, DIGEST} & notes.keys() or notes.get(DIGEST) == digest(arrays, notes.get(TREE, ""))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} is no whole safetensors file: {error}",
                         hint="Download or export it again.") from None
-    if (TREE in notes or DIGEST in notes) and notes.get(DIGEST) != digest(arrays, notes.get(TREE, "")):
+    if not whole:
         raise DataError(f"{path} is damaged: its content is not what its digest says",
                         hint="Take the last copy that was whole.")
     return arrays, notes.get(TREE)
@@ -203,31 +204,50 @@ def pack(arrays: Mapping[str, Array], notes: Mapping[str, str]) -> list[bytes | 
     return [len(text).to_bytes(8, "little"), text, *parts]
 
 
+class Place(NamedTuple):
+    """Where an array lies among the bytes behind a header, and what it is."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
 def parsed(content: bytes) -> tuple[dict[str, Array], dict[str, str]]:
     """The arrays of a safetensors file, which share its bytes, and its metadata; ValueError where it is none."""
     length = int.from_bytes(content[:8], "little")
     if length > len(content) - 8:
         raise ValueError(f"its header would have {length:,} bytes, {max(len(content) - 8, 0):,} are there")
-    header = json.loads(content[8:8 + length].decode(), object_pairs_hook=each_once)
-    if not is_dict(header):
+    data = memoryview(content)[8 + length:]
+    places, notes = laid_out(content[8:8 + length], len(data))
+    return {name: np.frombuffer(data[x.begin:x.end], x.dtype).reshape(x.shape) for name, x in places.items()}, notes
+
+
+def laid_out(header: bytes, size: int) -> tuple[dict[str, Place], dict[str, str]]:
+    """What the header of a safetensors file says of the bytes behind it, and its metadata.
+
+    Arrays lie one behind the other, and fill all bytes: ValueError where they do not.
+    """
+    found = json.loads(header.decode(), object_pairs_hook=each_once)
+    if not is_dict(found):
         raise ValueError("its header is no dict")
-    notes = header.pop("__metadata__", {})
+    notes = found.pop("__metadata__", {})
     if not is_dict(notes) or not all(isinstance(x, str) for x in notes.values()):
         raise ValueError("its metadata is no dict of strings")
-    data, end = memoryview(content)[8 + length:], 0
-    arrays: dict[str, Array] = {}
-    for name, found in sorted(header.items(), key=lambda item: offsets(item[1])):
-        word, shape, (begin, past) = found.get("dtype"), found.get("shape"), offsets(found)
+    places, at = dict[str, Place](), 0
+    for name, said in sorted(found.items(), key=lambda item: offsets(item[1])):
+        word, shape, (begin, end) = said.get("dtype"), said.get("shape"), offsets(said)
         if not isinstance(word, str) or word not in DTYPES:
             raise ValueError(f"{name} is {word!r:.40}, which is none of {', '.join(DTYPES)}")
         if not isinstance(shape, list) or len(shape) > AXES or not all(type(n) is int and n >= 0 for n in shape):
             raise ValueError(f"{name} has no shape: {shape!r:.60}")
-        if begin != end or past > len(data) or math.prod(shape) * np.dtype(DTYPES[word]).itemsize != past - begin:
-            raise ValueError(f"{name} of shape {shape!r:.60} does not lie at {begin} to {past} of {len(data)} bytes")
-        arrays[name], end = np.frombuffer(data[begin:past], DTYPES[word]).reshape(shape), past
-    if end != len(data):
-        raise ValueError(f"{len(data) - end:,} bytes behind its last array")
-    return arrays, notes
+        place = Place(np.dtype(DTYPES[word]), tuple(shape), begin, end)
+        if begin != at or end > size or math.prod(shape) * place.dtype.itemsize != end - begin:
+            raise ValueError(f"{name} of shape {shape!r:.60} does not lie at {begin} to {end} of {size} bytes")
+        places[name], at = place, end
+    if at != size:
+        raise ValueError(f"{size - at:,} bytes behind its last array")
+    return places, notes
 
 
 def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

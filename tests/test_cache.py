@@ -257,7 +257,8 @@ except errors.ConfigError as error: print(error)
     done = subprocess.run([sys.executable, "-W", "always", "-c", code], cwd=tmp_path, capture_output=True, text=True,
                           env={**unset, "PYTHONPATH": str(ROOT)} | ({"STELE_CACHE": f"{home}/c"} if home else {}),
                           timeout=120)
-    assert done.stdout.startswith("[2.0, 2.0]\nSTELE_DATA must be a folder, got '~/.cache/stele/data' (nobody says"), done
+    said = "[2.0, 2.0]\nSTELE_DATA must be a folder, got '~/.cache/stele/data' (nobody says"
+    assert done.stdout.startswith(said), done
     assert done.stderr.count("RuntimeWarning") == 1 and "HOME is not set" in done.stderr and not os.listdir(tmp_path)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import lzma
 import os
 import pickle
@@ -11,20 +12,28 @@ import subprocess
 import sys
 import tarfile
 import tracemalloc
+import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from formats import ROOT, python_batch, reviews
+from formats import ROOT, mat, matrix, packed, python_batch, reviews
 
-from stele.data import imdb, pickles, read_idx
+from stele import files, load
+from stele.data import Tokenizer, imdb, matlab, pickles, read_idx
 from stele.data.download import unpack
-from stele.data.files import read_bytes
+from stele.data.files import read_bytes, read_npz
 from stele.data.images import load_image
+from stele.data.matlab import read_mat
 from stele.data.pickles import read_pickle
-from stele.errors import DataError
+from stele.errors import DataError, GraphError, ShapeError
+from stele.interop.caffe import wire
+from stele.interop.caffe.text import parsed
+from stele.ir.origin import Origin
+from stele.ir.text import parse, parse_where
+from stele.ops import ALL
 
 
 def refused(call: Callable[[], object], message: str, most: int = 4 << 20) -> None:
@@ -124,6 +133,132 @@ def test_pipes_and_devices_are_no_data(tmp_path: Path) -> None:
     (root / "train/neg/99_1.txt").unlink()
     (root / "train/neg/99_1.txt").write_bytes(b"word " * 300_000)
     refused(lambda: imdb(root), "a review needs at most")
+
+
+def test_hostile_matrices(tmp_path: Path) -> None:
+    one = within = matrix("X", np.arange(6, dtype=np.uint8).reshape(2, 3), 9, 2)
+    for _ in range(2000):
+        within = packed(within)
+    assert read_mat(bomb(tmp_path / "x", mat(within))) == {}, "what is packed twice is no array"
+    assert "X" in read_mat(bomb(tmp_path / "x", mat(packed(one))))
+    refused(lambda: read_mat(bomb(tmp_path / "x", mat(bytes(8) * 70_000))), "more than 65,536 elements")
+    assert read_mat(bomb(tmp_path / "x", mat(packed(bytes(32 << 20))))) == {}, "four million elements are not looked at"
+
+
+def test_all_that_a_file_of_matrices_unpacks_to_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matlab, "LARGEST", 1 << 20)
+    two = packed(matrix("X", np.zeros((1, 600 << 10), np.uint8), 9, 2)) * 2
+    refused(lambda: read_mat(bomb(tmp_path / "x", mat(two))), "unpack to more than 1,048,576 bytes", 8 << 20)
+
+
+def test_paths_that_no_file_system_has_are_no_files() -> None:
+    for path in ("a\0b", "\ud800"):
+        with pytest.raises(OSError, match="this is no path"):
+            files.regular(path)
+
+
+def npy(head: str, body: bytes = b"") -> bytes:
+    text = head.encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + body
+
+
+def test_hostile_arrays_of_numpy(tmp_path: Path) -> None:
+    head = "{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}".format
+    for content in (npy(head("<f4", "(-2,-4)"), bytes(32)), npy(head("<f4", "(8,)"), bytes(8)), npy(head("|O", "(1,)")),
+                    npy("__import__('os').abort()"), npy("(" * 5000), b"", b"text", b"PK\3\4cut", pickle.dumps([])):
+        refused(lambda content=content: read_npz(bomb(tmp_path / "x", content)), "holds no arrays of NumPy")
+    with zipfile.ZipFile(tmp_path / "x", "w") as file:
+        file.writestr("a.txt", "text")
+    refused(lambda: read_npz(tmp_path / "x"), "holds 'a.txt', which is no array")
+    os.mkfifo(tmp_path / "pipe")
+    refused(lambda: read_npz(tmp_path / "pipe"), "no ordinary file")
+    np.savez(tmp_path / "good.npz", x=np.arange(3))
+    assert read_npz(tmp_path / "good.npz")["x"].tolist() == [0, 1, 2]
+
+
+# Texts of graphs that take a time which grows with the square of their length, or doubles with each bracket, where they
+# are looked for in more ways than one.
+GRAPHS = {
+    "a name": "graph(" + "a" * 400_000 + "):\n  return x\n",
+    "types": "graph(" + "x: f[" * 80_000 + "):\n  return x\n",
+    "conditions": "graph(" + ") if " * 80_000 + "\n  return x\n",
+    "items": "graph(x: float32[2]):\n  v0 = Exp()(x) : (" + "a[" * 200_000 + "\n  return v0\n",
+    "a product": "graph(x: float32[" + "*".join(f"(a{k}+b{k})" for k in range(40)) + "]):\n  return x\n",
+    "a sum": "graph(x: float32[" + "+".join(f"a{k}" for k in range(800)) + "]):\n  return x\n",
+}
+
+
+@pytest.mark.parametrize("text", GRAPHS.values(), ids=GRAPHS)
+def test_hostile_texts_of_graphs(text: str) -> None:
+    with pytest.raises((GraphError, ShapeError)):
+        parse(text, ALL)
+
+
+def test_origins_are_read_in_time_in_proportion() -> None:
+    assert parse_where(" (" * 200_000)
+    assert parse_where("a.py:3 (fc1), b.py:4") == {Origin("a.py:3", 0, "fc1"), Origin("b.py:4")}
+
+
+@pytest.mark.parametrize("head", [
+    '{"__metadata__": {"stele": "\\ud800", "sha256": "x"}}',
+    '{"__metadata__": {"sha256": "x"}, "\\ud800": {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]}}'])
+def test_names_that_are_no_text_are_refused(head: str, tmp_path: Path) -> None:
+    refused(lambda: load(bomb(tmp_path / "x", struct.pack("<Q", len(head)) + head.encode())), "surrogates not allowed")
+
+
+def test_hostile_blobs_and_numbers_of_caffe(tmp_path: Path) -> None:
+    def field(number: int, content: bytes) -> bytes:
+        return whole(number << 3 | 2) + whole(len(content)) + content
+
+    def whole(n: int) -> bytes:
+        return bytes((n & 127 | 128,)) + whole(n >> 7) if n > 127 else bytes((n,))
+
+    many = field(7, field(1, whole((1 << 63) - 1) * 2000))
+    layer = field(100, field(1, b"fc") + field(7, many))
+    refused(lambda: wire.read(bomb(tmp_path / "x", layer)), "a blob has at most 32 axes, got 2,000")
+    refused(lambda: parsed("a: 0x" + "f" * 5000, "net"), "net:1: a number has less than 40 digits")
+    assert parsed("a: 0x1f b: -0x1F", "net").fields == {"a": [31], "b": [-31]}
+
+
+def test_hostile_models_of_onnx(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    load_model = pytest.importorskip("stele.interop.onnx").load
+    os.mkfifo(tmp_path / "pipe")
+    refused(lambda: load_model(tmp_path / "pipe"), "this is no ordinary file")
+    chain = "".join(f'<domain: "own", opset_import: ["": 17, "own": 1]> f{k} (x) => (y) {{y = own.f{k + 1}(x)}}\n'
+                    for k in range(1100))
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17, "own": 1]>
+        g (float[n] x) => (float[n] y) {{y = own.f0(x)}}\n{chain}
+        <domain: "own", opset_import: ["": 17]> f1100 (x) => (y) {{y = Relu(x)}}""")
+    refused(lambda: load_model(model), "call each other more than 100 deep", 64 << 20)
+    one = onnx.parser.parse_model('''<ir_version: 8, opset_import: ["": 17]>
+        g (float[n] x) => (float[n] y) {y = Relu(x)}''')
+    tensor = one.graph.initializer.add()
+    tensor.name, tensor.data_type = "w", 1
+    tensor.dims.extend([1 << 62] * 20_000)
+    refused(lambda: load_model(one), "'w' says that it has 1099511627776 elements and more", 64 << 20)
+    del tensor.dims[:]
+    tensor.data_location = 1
+    place = tensor.external_data.add()
+    place.key, place.value = "location", "x" * 5000
+    (tmp_path / "m.onnx").write_bytes(one.SerializeToString())
+    refused(lambda: load_model(tmp_path / "m.onnx"), "File name too long")
+
+
+def test_hostile_tokenizers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    good = Tokenizer.train(["a b c", "d e"], size=30)
+    good.save(tmp_path / "good")
+    told = json.loads((tmp_path / "good").read_text())
+    word = {"type": "WordPiece", "unk_token": "x", "continuing_subword_prefix": "##", "max_input_chars_per_word": 9,
+            "vocab": {"a": 0}}
+    pad = {"strategy": {"Fixed": 10 ** 11}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0,
+           "pad_type_id": 0, "pad_token": "x"}
+    far = {**told["model"], "vocab": {"a": 2 ** 32 - 1}, "merges": []}
+    for change in ({"model": word}, {"model": far}, {"padding": pad},
+                   {"truncation": {"direction": "Right", "max_length": 1, "strategy": "LongestFirst", "stride": 9}}):
+        path = bomb(tmp_path / "x", json.dumps(told | change).encode())
+        refused(lambda path=path: Tokenizer(path).encode("a b"), "the tokenizer cannot encode|pads to at most")
 
 
 def packed_tar(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:

@@ -22,6 +22,7 @@ from stele.cli import COMMANDS
 from stele.commands.arguments import run
 from stele.errors import ArgumentError, DataError
 from stele.interop import huggingface
+from stele.interop.huggingface.config import Config
 from stele.interop.huggingface.generation import Kind, chosen
 
 Array = np.ndarray[Any, Any]
@@ -225,16 +226,34 @@ def header(text: str, length: int | None = None) -> Callable[[Path], None]:
     (index(**{"a": "one.safetensors"}), "one.safetensors has no 'a'"),
     (index(**{"a": "two.safetensors"}), "two.safetensors cannot be read"),
     (header("{}", 1 << 60), "its header would have"),
-    (header('{"a": {"dtype": "F32", "shape": [1000000000], "data_offsets": [0, 4000000000]}}'),
-     "does not say what 'a'"),
-    (header('{"a": {"dtype": "F4", "shape": [], "data_offsets": [0, 0]}}'), "does not say what 'a'"),
-    (header('{"a": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 0]}}'), "does not say what 'a'"),
-    (header('{"a": 3}'), "does not say what 'a'")])
+    (header('{"a": {"dtype": "F32", "shape": [1000000000], "data_offsets": [0, 4000000000]}}'), "a of shape"),
+    (header('{"a": {"dtype": "F4", "shape": [], "data_offsets": [0, 0]}}'), "a is 'F4', which is none of"),
+    (header('{"a": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 0]}}'), "a has no shape"),
+    (header('{"a": 3}'), "3 says of no array where it lies"),
+    (header("{}  ", 2), "2 bytes behind its last array"),
+    (header('{"a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}, "b": {"dtype": "U8", "shape": [1], '
+            '"data_offsets": [0, 1]}}x', 120), "b of shape"),
+    (header('{"a": {}, "a": {}}'), "names one thing twice"),
+    (header('{"__metadata__": 3}'), "no dict of strings"),
+    (index(**{"a": "one\0"}), "this is no path"),
+    (index(**{"a": "\ud800"}), "this is no path")])
 def test_damage_is_refused(damage: Callable[[Path], None], says: str, tmp_path: Path) -> None:
     folder = write(tmp_path / "model", SAYS["gpt2"])
     damage(folder)
     with pytest.raises(DataError, match=says):
         huggingface.load(folder)
+
+
+def test_a_model_has_no_more_layers_than_there_are(tmp_path: Path) -> None:
+    """Weights of no elements cost nothing, and each would be a layer."""
+    folder = write(tmp_path / "model", SAYS["gpt2"])
+    none = ", ".join(f'"{k}": {{"dtype": "U8", "shape": [0], "data_offsets": [0, 0]}}' for k in range(3000))
+    header(f"{{{none}}}")(folder)
+    change(n_layer=2000)(folder)
+    with pytest.raises(DataError, match="n_layer is a whole number from 1 to 1000"):
+        huggingface.load(folder)
+    with pytest.raises(DataError, match="depths are at most 1000 layers together"):
+        Config({"depths": [600, 600]}, deepest=1000).depths("depths")
 
 
 @pytest.mark.parametrize("rope", [{"rope_type": "yarn"}, {"rope_type": "llama3"}, "x", {"partial_rotary_factor": 0.5}])

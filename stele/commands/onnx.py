@@ -12,6 +12,7 @@ import numpy as np
 
 from stele import files
 from stele.commands.options import OnnxOptions
+from stele.data.files import read_npz
 from stele.errors import ArgumentError, DataError
 from stele.interop.convert.compare import difference
 from stele.ir.graph import Array
@@ -91,10 +92,10 @@ def given(module: OnnxModule, options: OnnxOptions) -> dict[str, Array]:
 
 def stored(path: Path) -> Array:
     """The array in a file."""
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} holds no array: {' '.join(str(error).split()):.100}") from None
+    found = read_npz(path)
+    if "" not in found:
+        raise DataError(f"{path} holds {len(found)} arrays, and one is needed", hint="Write it with numpy.save.")
+    return found[""]
 
 
 def drawn(i: Input, dims: Mapping[str, int], rng: np.random.Generator) -> Array:

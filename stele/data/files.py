@@ -1,4 +1,4 @@
-"""Bytes of a file as distributed: plain, gzip or xz, with errors that say what to do."""
+"""Bytes of a file as distributed: plain, gzip or xz, and arrays of NumPy's files, with errors that say what to do."""
 
 import errno
 import gzip
@@ -7,10 +7,14 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
+
+import numpy as np
 
 from stele.errors import DataError
 from stele.files import regular
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 LARGEST = 640 << 20     # bytes; no set read here has a larger file when unpacked: stops decompression bombs
 DICTIONARY = 128 << 20  # bytes that unpacking xz may take: `xz -9` needs 65 million, a file may ask for 4 billion
@@ -49,6 +53,27 @@ def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
             raise MemoryError(f"there is no memory for {path}") from None
         raise DataError(f"reading needs a readable file, got {error.strerror or error} at {path}.") from None
     return content.getvalue()
+
+
+def read_npz(path: str | Path) -> dict[str, Array]:
+    """The arrays in a file of NumPy by name; the one of a .npy file is called "".
+
+    Raises DataError for what is missing, damaged or of Python objects, whose code is not run; MemoryError where there
+    is no memory for as much as it claims to hold.
+    """
+    try:
+        with regular(path) as file:
+            found = np.load(file, allow_pickle=False)
+            arrays = {"": found} if isinstance(found, np.ndarray) else dict(found)
+    except MemoryError:
+        raise
+    except Exception as error:      # NumPy, its zip files and its heads have errors of many kinds
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"{path} holds no arrays of NumPy: {said:.160}",
+                        hint="Write it with numpy.save or numpy.savez.") from None
+    if strange := [name for name, x in arrays.items() if not isinstance(x, np.ndarray)]:
+        raise DataError(f"{path} holds {strange[0]!r:.60}, which is no array of NumPy")
+    return arrays
 
 
 def _chunks(file: IO[bytes], head: bytes) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from stele.errors import DataError
 
 LARGEST = 1 << 31       # bytes of a file and of all that is unpacked: the extra images of SVHN have 1.6 billion
 AXES = 8
+ELEMENTS = 1 << 16      # of a file, one for each array
 TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
 MATRIX, PACKED, FLAGS, COMPLEX = 14, 15, 6, 0x0800
@@ -54,20 +56,25 @@ def read_mat(path: str | Path) -> dict[str, np.ndarray]:
 
 
 def arrays(content: memoryview, order: str) -> Iterator[tuple[str, np.ndarray]]:
-    """The named arrays among elements."""
-    for element in elements(content, order):
+    """The named arrays among elements, of which a packed one holds one."""
+    left = LARGEST
+    for count, element in enumerate(elements(content, order)):
+        if count == ELEMENTS:
+            raise ValueError(f"more than {ELEMENTS:,} elements")
         if element.kind == PACKED:
-            yield from arrays(memoryview(unpacked(element.body)), order)
-        elif element.kind == MATRIX:
+            body = unpacked(element.body, left)
+            left -= len(body)
+            element = next(elements(memoryview(body), order), element)
+        if element.kind == MATRIX:
             yield from matrix(element.body, order)
 
 
-def unpacked(body: memoryview) -> bytes:
-    """What zlib has packed."""
+def unpacked(body: memoryview, most: int) -> bytes:
+    """What zlib has packed, at most so many bytes."""
     machine = zlib.decompressobj()
-    found = machine.decompress(body, LARGEST)
-    if machine.unconsumed_tail:
-        raise ValueError(f"an element of more than {LARGEST:,} bytes")
+    found = machine.decompress(body, max(most, 1))
+    if machine.unconsumed_tail or len(found) > most:
+        raise ValueError(f"elements that unpack to more than {LARGEST:,} bytes")
     if not machine.eof:
         raise ValueError("an element that ends too early")
     return found
@@ -94,7 +101,7 @@ def elements(content: memoryview, order: str) -> Iterator[Element]:
 
 def matrix(body: memoryview, order: str) -> Iterator[tuple[str, np.ndarray]]:
     """A matrix and its name, if it is one of real numbers."""
-    parts = list(elements(body, order))
+    parts = list(islice(elements(body, order), 4))
     if len(parts) < 4 or parts[0].kind != FLAGS or len(parts[0].body) < 4 or TYPES.get(parts[1].kind) != "i4":
         return
     flags = int(np.frombuffer(parts[0].body, f"{order}u4", 1)[0])

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from stele.ir.door import public
 from stele.ops.arguments import choice, is_many, positive, sequence
 
 KINDS = ("bpe", "wordpiece", "unigram")
+LONGEST = 1 << 24       # parts that texts are padded to: the library ends the process where it finds no memory
 
 
 class Tokenizer:
@@ -44,11 +46,11 @@ class Tokenizer:
         path = located(tokenizer)
         content = read_bytes(path)
         made: Any = library().Tokenizer
-        try:
+        with answering(f"a tokenizer needs a file of the library tokenizers, got another one at {path}"):
             self.inner = made.from_buffer(content)
-        except Exception as error:      # the library raises that class itself
-            raise DataError(f"a tokenizer needs a file of the library tokenizers, got another one at {path} ({error})."
-                            ) from None
+        padding = self.inner.padding or {}
+        if max(padding.get("length") or 0, padding.get("pad_to_multiple_of") or 0) > LONGEST:
+            raise DataError(f"a tokenizer pads to at most {LONGEST:,} parts, got {padding!r:.120} at {path}.")
 
     @classmethod
     @public
@@ -99,15 +101,20 @@ class Tokenizer:
         """The numbers of a text's parts: int32 (T,)."""
         if not isinstance(text, str):
             raise ArgumentError(f"encode takes a text, got {kind(text)}", hint="encode_batch takes several.")
-        return np.array(self.inner.encode(text).ids, np.int32)
+        with answering("the tokenizer cannot encode this"):
+            return np.array(self.inner.encode(text).ids, np.int32)
 
     def encode_batch(self, texts: Iterable[str]) -> list[np.ndarray]:
         """The numbers of several texts, found in parallel: a list of int32 (T,)."""
-        return [np.array(found.ids, np.int32) for found in self.inner.encode_batch(checked(texts))]
+        several = checked(texts)
+        with answering("the tokenizer cannot encode these"):
+            return [np.array(found.ids, np.int32) for found in self.inner.encode_batch(several)]
 
     def decode(self, ids: Any) -> str:
         """The text of numbers (T,), without the specials."""
-        return str(self.inner.decode(np.asarray(ids).tolist()))
+        numbers = np.asarray(ids).tolist()
+        with answering("the tokenizer cannot decode this"):
+            return str(self.inner.decode(numbers))
 
     def save(self, path: str | Path) -> None:
         """Writes the tokenizer to a file, which this class and the library read."""
@@ -123,6 +130,21 @@ def checked(texts: Any) -> list[str]:
     if isinstance(texts, str) or not is_many(texts):
         raise ArgumentError(f"a tokenizer takes a list of texts here, got {kind(texts)}")
     return list(texts)
+
+
+@contextmanager
+def answering(what: str) -> Generator[None]:
+    """DataError for what the library finds wrong with its file, which panics of its own may say: these are no
+    Exception, so that the name of their class tells them from Ctrl-C.
+    """
+    try:
+        yield
+    except MemoryError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise DataError(f"{what} ({' '.join(str(error).split()):.160}).") from None
 
 
 def library() -> Any:

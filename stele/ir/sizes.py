@@ -10,6 +10,7 @@ from typing import NamedTuple, Union
 from stele.errors import ShapeError
 
 Dim = Union[int, "Size"]
+MOST = 64       # terms of a product in a text
 
 
 class Named(NamedTuple):
@@ -245,12 +246,19 @@ def evaluate(node: ast.expr, text: str) -> Dim:
             raise ShapeError(f"cannot read {text!r} as a size; write for example 'n' or '2*n+1'")
 
 
+def product(a: Dim, b: Dim) -> Dim:
+    """a * b, of few terms: what is printed multiplies atoms alone, and sums times sums double with each of them."""
+    if len(of(a).terms) * len(of(b).terms) > MOST:
+        raise ShapeError(f"a size that is written multiplies to at most {MOST} terms, got ({a!s:.40})*({b!s:.40})")
+    return a * b
+
+
 def quotient(a: Dim, b: Dim) -> Dim:
     """a // b."""
     return a // b if isinstance(b, int) else 0 if a == 0 else of(a) // b
 
 
 OPERATORS: dict[type[ast.operator], Callable[[Dim, Dim], Dim]] = {
-    ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
+    ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: product,
     ast.FloorDiv: quotient,
 }

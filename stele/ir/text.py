@@ -14,11 +14,12 @@ from stele.errors import GraphError
 from stele.ir.graph import Array, Graph, Item, Op, Parameter, Value, parameter
 from stele.ir.origin import NOWHERE, Origin, Where, lines
 from stele.ir.record import Aside
-from stele.ir.sizes import Size, evaluate
+from stele.ir.sizes import Dim, Size, evaluate
 from stele.ir.sizes import parse as parse_size
 from stele.ir.types import DTYPES, HOME, DType, Guard, TupleType, Type, dtype
 
 INLINE = 16
+LONGEST = 500       # letters of a size
 NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 
 
@@ -115,10 +116,11 @@ def parse(text: str, ops: Mapping[str, type[Op]]) -> Graph:
     return graph
 
 
-HEAD = re.compile(r"( *)graph(\d*)\((.*?)\)(?: if (.*))?:$")
-INPUT = re.compile(r"([\w.]+): (\w+\[.*?\](?:@[\w:]+)?)(?:, |$)")
+# Each of these takes time in proportion to its text, whatever stands there.
+HEAD = re.compile(r"( *)graph\d*\((.*):$")
+INPUT = re.compile(r"([\w.]+): (\w+\[[^\]]*\](?:@[\w:]+)?)(?:, |$)")
+ITEM = re.compile(r"(\w+\[[^\]]*\](?:@[\w:]+)?)(?:, |$)")
 LINE = re.compile(r" *(v\d+) = (.*)\(([^()]*)\) : (.+)$")
-ORIGIN = re.compile(r"(.+?)(?: \((.*)\))?$")
 
 
 @dataclass
@@ -142,8 +144,12 @@ class Reader:
     def graph(self, indent: str) -> Graph:
         if not (head := HEAD.match(self.next())) or head[1] != indent:
             raise self.wrong(f"expected 'graph(...):' indented by {len(indent)} spaces")
-        value = {name: parameter(name, parse_type(text)) for name, text in INPUT.findall(head[3])}
-        guards = tuple(parse_guard(g) for g in head[4].split(" and ")) if head[4] else ()
+        inputs, condition, said = head[2].partition(") if ")
+        if not condition and not inputs.endswith(")"):
+            raise self.wrong("the inputs of a graph end with a bracket")
+        value = {found[1]: parameter(found[1], parse_type(found[2]))
+                 for found in listed(INPUT, inputs if condition else inputs[:-1])}
+        guards = tuple(parse_guard(g) for g in said.split(" and ")) if said else ()
         parameters = tuple(value.values())
         while not (line := self.next()).startswith(f"{indent}  return"):
             self.line(line, indent, value)
@@ -224,12 +230,30 @@ def parse_array(of: DType, shape: tuple[int, ...], data: str | tuple[float, ...]
 def parse_type(text: str) -> Any:
     """The type that `str` printed: `float32[n,3]`, or a tuple of those in parentheses."""
     if text.startswith("("):
-        return TupleType(tuple(parse_type(t) for t in re.findall(r"\w+\[.*?\](?:@[\w:]+)?", text)))
+        return TupleType(tuple(parse_type(found[1]) for found in listed(ITEM, text[1:].removesuffix(")"))))
     parts = re.fullmatch(r"(\w+)\[(.*)\](?:@([\w:]+))?", text)
     if not parts:
         raise GraphError(f"cannot read the type {text!r}; write for example 'float32[n,3]'")
-    shape = tuple(parse_size(d) for d in parts[2].split(",")) if parts[2] else ()
+    shape = tuple(map(parse_dim, parts[2].split(","))) if parts[2] else ()
     return Type(dtype(parts[1]), shape, parts[3] or HOME)
+
+
+def listed(form: re.Pattern[str], text: str) -> list[re.Match[str]]:
+    """What stands in a list, one of a form behind the other; GraphError where anything else does."""
+    found, at = list[re.Match[str]](), 0
+    while at < len(text):
+        if not (match := form.match(text, at)):
+            raise GraphError(f"cannot read {text[at:]!r:.60}; write for example 'x: float32[n,3], y: float32[3]'")
+        found.append(match)
+        at = match.end()
+    return found
+
+
+def parse_dim(text: str) -> Dim:
+    """The size that `str` printed, which takes a time that grows with the square of its terms."""
+    if len(text) > LONGEST:
+        raise GraphError(f"a size of a graph has at most {LONGEST} letters, got {len(text)}: {text!r:.60}")
+    return parse_size(text)
 
 
 def parse_guard(text: str) -> Guard:
@@ -237,10 +261,12 @@ def parse_guard(text: str) -> Guard:
     parts = re.fullmatch(r"(.+) (==|!=|<|>=) (.+)", text)
     if not parts:
         raise GraphError(f"cannot read the guard {text!r}; write for example 'n == 2*m'")
-    return Guard(parse_size(parts[1]), parse_size(parts[3]), parts[2])
+    return Guard(parse_dim(parts[1]), parse_dim(parts[3]), parts[2])
 
 
 def parse_where(text: str) -> Where:
     """The origins of a trailing comment."""
-    found = [ORIGIN.match(t) for t in text.split(", ") if t]
-    return frozenset(Origin(m[1], 0, m[2] or "") for m in found if m) if text else NOWHERE
+    if not text:
+        return NOWHERE
+    found = [t[:-1].partition(" (") if t.endswith(")") else (t, "", "") for t in text.split(", ") if t]
+    return frozenset(Origin(line, 0, path) for line, _, path in found)

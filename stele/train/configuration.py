@@ -14,6 +14,7 @@ import numpy as np
 
 import stele as st
 from stele import data, nn
+from stele.data.files import read_npz
 from stele.errors import DataError, SteleError, nearest
 from stele.ops.arguments import is_dict, is_series
 from stele.train import callbacks
@@ -316,8 +317,7 @@ class Configuration:
 
 def npz(file: str) -> data.Splits:
     """Arrays of a file of NumPy: x and y, and x_test and y_test where some are held out."""
-    with np.load(file, allow_pickle=False) as arrays:
-        found = dict(arrays)
+    found = read_npz(file)
     if missing := {"x", "y"} - found.keys():
         raise DataError(f"{file} has to hold x and y, and may hold x_test and y_test; it has no {min(missing)}")
     train = data.ArrayDataset(found["x"], found["y"])

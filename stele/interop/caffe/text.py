@@ -141,17 +141,20 @@ class Reader:
                 while self.now.kind == "string":
                     said += string(self.take())
                 return said
-            case "number": return number(token.text)
+            case "number": return number(token, self.source)
             case "name" if token.text in ("inf", "nan"): return float(token.text)
             case "name": return Name(token.text)
             case "sign" if token.text in CLOSES: return self.message(CLOSES[token.text], depth + 1)
             case _: raise DataError(f"{self.source}:{token.line}: {name.text} needs a value, got {token.text!r}")
 
 
-def number(text: str) -> int | float:
-    """A number as it is written."""
+def number(token: Token, source: str) -> int | float:
+    """A number as it is written. Raises DataError for one in base 16 that is too long."""
+    text, hexadecimal = token.text, token.text.lower().lstrip("-").startswith("0x")
+    if hexadecimal and len(text) >= 40:
+        raise DataError(f"{source}:{token.line}: a number has less than 40 digits, got {text!r:.40}")
     try:
-        return int(text, 0 if text.lower().lstrip("-").startswith("0x") else 10) if len(text) < 40 else float(text)
+        return int(text, 16 if hexadecimal else 10) if len(text) < 40 else float(text)
     except ValueError:
         return float(text.rstrip("f") if not text.endswith("inf") else text)
 

@@ -6,6 +6,7 @@ that would have to be written down for one, and a blob of hundreds of megabytes 
 """
 from __future__ import annotations
 
+import math
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,10 +99,9 @@ def blob(raw: memoryview, where: str) -> Array:
     data = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, "<f4")
     if shape is None:
         shape = [old.get(k, 1) for k in range(BLOB_NUM, BLOB_WIDTH + 1)] if old else [data.size]
-    count = 1
-    for n in shape:
-        count *= n
-    if count != data.size or len(shape) > MOST_AXES:
+    if len(shape) > MOST_AXES:
+        raise DataError(f"{where}: a blob has at most {MOST_AXES} axes, got {len(shape):,}", hint="Download it again.")
+    if (count := math.prod(shape)) != data.size:
         raise DataError(f"{where}: a blob of shape {shape!s:.80} needs {count:,} numbers, {data.size:,} are there",
                         hint="Download it again.")
     return data.reshape(shape)

@@ -12,12 +12,12 @@ LARGEST = 1 << 24       # of sizes: what a model is made of is compared with the
 
 
 class Config:
-    """The entries of a configuration. `source` is where it was found, for errors, and `tensors` how many the weights
-    are: a model has no more layers than those.
+    """The entries of a configuration. `source` is where it was found, for errors, and `deepest` how many layers a model
+    may have: no more than its weights are tensors.
     """
 
-    def __init__(self, values: Mapping[str, Any], source: str = "config.json", tensors: int = LARGEST) -> None:
-        self.values, self.source, self.tensors = values, source, tensors
+    def __init__(self, values: Mapping[str, Any], source: str = "config.json", deepest: int = LARGEST) -> None:
+        self.values, self.source, self.deepest = values, source, deepest
 
     def get(self, name: str, default: Any = ...) -> Any:
         """An entry as it is. Raises DataError where it is not there, and nothing stands for it."""
@@ -35,7 +35,14 @@ class Config:
 
     def layers(self, name: str) -> int:
         """How many layers there are."""
-        return self.whole(name, most=self.tensors)
+        return self.whole(name, most=self.deepest)
+
+    def depths(self, name: str) -> list[int]:
+        """How many layers each stage has."""
+        found = self.wholes(name)
+        if sum(found) > self.deepest:
+            raise DataError(f"{name} are at most {self.deepest} layers together in {self.source}, got {found!r:.60}")
+        return found
 
     def number(self, name: str, default: float | None = None, least: float = 0.0) -> float:
         """A number."""
@@ -68,8 +75,8 @@ class Config:
         """Several whole numbers; one stands for a list of it."""
         found = self.get(name, default)
         many: list[Any] = found if isinstance(found, list) else [found]
-        if not many or len(many) > self.tensors:
-            raise DataError(f"{name} lists 1 to {self.tensors} numbers in {self.source}, got {len(many)}")
+        if not many or len(many) > self.deepest:
+            raise DataError(f"{name} lists 1 to {self.deepest} numbers in {self.source}, got {len(many)}")
         return [Config({name: n}, self.source).whole(name, least=least) for n in many]
 
     def part(self, name: str) -> Config | None:
@@ -79,7 +86,7 @@ class Config:
             return None
         if not isinstance(found, dict):
             raise DataError(f"{name} holds entries of its own in {self.source}, got {kind(found)}")
-        return Config(found, f"{name} of {self.source}", self.tensors)
+        return Config(found, f"{name} of {self.source}", self.deepest)
 
     def heads(self, width: int, name: str) -> int:
         """How many heads share the features."""

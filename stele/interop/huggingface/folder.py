@@ -2,6 +2,7 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +14,11 @@ from stele.errors import DataError
 from stele.interop.entries import entries
 from stele.interop.huggingface.config import Config
 from stele.ir.graph import Array
-from stele.saving import DTYPES
+from stele.saving import laid_out
 
 CONFIG, WHOLE, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 LONGEST = 100 << 20     # bytes of a header or of a file of JSON
+LAYERS = 1000           # of a model
 
 
 class Entry(NamedTuple):
@@ -69,27 +71,18 @@ def arrays_of(path: Path) -> dict[str, Entry]:
     """What lies where in a safetensors file. Raises DataError where its header does not say."""
     try:
         with files.regular(path) as file:
-            size = path.stat().st_size
+            size = os.fstat(file.fileno()).st_size
             length = int.from_bytes(file.read(8), "little")
             if size < 8 or length > min(size - 8, LONGEST):
                 raise DataError(f"{path} is no whole safetensors file: its header would have {length} bytes")
-            header = entries(file.read(length), str(path))
+            places, _ = laid_out(file.read(length), size - 8 - length)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
-    header.pop("__metadata__", None)
-    return {name: entry(path, name, found, 8 + length, size) for name, found in header.items()}
-
-
-def entry(path: Path, name: str, found: Any, first: int, size: int) -> Entry:
-    """One array of a header; its bytes lie within the file and are as many as its shape says."""
-    match found:
-        case {"dtype": str(word), "shape": list(shape), "data_offsets": [int(begin), int(end)]} if word in DTYPES and \
-                len(shape) <= 32 and all(type(n) is int and n >= 0 for n in shape):
-            dtype = np.dtype(DTYPES[word])
-            if 0 <= begin <= end <= size - first and \
-                    np.prod(shape, dtype=object) * dtype.itemsize == end - begin:
-                return Entry(path, dtype, tuple(shape), first + begin)
-    raise DataError(f"{path} does not say what {name!r:.80} is: {found!r:.120}", hint="Download it again.")
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path} is no whole safetensors file: {error}", hint="Download it again.") from None
+    return {name: Entry(path, x.dtype, x.shape, 8 + length + x.begin) for name, x in places.items()}
 
 
 def weights_of(folder: Path) -> Weights:
@@ -114,4 +107,4 @@ def read(folder: str | Path) -> tuple[Config, Weights]:
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}", hint="Give the folder with config.json and model.safetensors.")
     values, weights = read_json(folder / CONFIG), weights_of(folder)
-    return Config(values, str(folder / CONFIG), len(weights)), weights
+    return Config(values, str(folder / CONFIG), min(len(weights), LAYERS)), weights

@@ -53,7 +53,7 @@ class Encoder(nn.Module):
     """All stages, each but the first at half the size."""
 
     def __init__(self, c: Config) -> None:
-        sizes, depths = c.wholes("hidden_sizes"), [min(n, c.tensors) for n in c.wholes("depths")]
+        sizes, depths = c.wholes("hidden_sizes"), c.depths("depths")
         first = 2 if c.flag("downsample_in_first_stage", False) else 1
         self.stages = nn.Sequential(*(
             Stage(c, inputs, outputs, 2 if k else first, depth) for k, (inputs, outputs, depth) in enumerate(

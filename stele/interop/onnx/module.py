@@ -17,6 +17,7 @@ from stele.interop.onnx.values import value
 from stele.ir.door import public
 
 MOST_NODES = 1_000_000      # of a model whose functions are written out
+DEEPEST = 100               # functions within each other
 KNOWN = {"Clip": 1, "Dropout": 1, "MelWeightMatrix": 0, "NonMaxSuppression": 2, "OneHot": 1, "Pad": 2, "Range": 0,
          "Resize": 1, "Upsample": 1}
 """From which input on an op looks at the numbers themselves: bounds, scales, what is padded with. No parameters."""
@@ -120,17 +121,20 @@ def checked(model: Model) -> Model:
     return model
 
 
-def written_out(graph: Graph | Function, model: Model, sizes: dict[tuple[str, str], int]) -> int:
+def written_out(graph: Graph | Function, model: Model, sizes: dict[tuple[str, str], int], depth: int = 0) -> int:
     """How many nodes there are with those of functions in their places; `sizes` learns it of each function."""
+    if depth > DEEPEST:
+        raise DataError(f"functions of the model call each other more than {DEEPEST} deep")
     count = 0
     for n in graph.nodes:
         key = n.domain, n.op
         if key in model.functions and key not in sizes:
             sizes[key] = 0
-            sizes[key] = written_out(model.functions[key], model, sizes)
+            sizes[key] = written_out(model.functions[key], model, sizes, depth + 1)
         if sizes.get(key) == 0:
             raise DataError(f"function {n.op!r} of the model calls itself")
-        count += sizes.get(key, 1) + sum(written_out(g, model, sizes) for a in n.attributes.values() for g in graphs(a))
+        count += sizes.get(key, 1) + sum(written_out(g, model, sizes, depth) for a in n.attributes.values()
+                                         for g in graphs(a))
     return max(count, 1)
 
 

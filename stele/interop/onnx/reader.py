@@ -13,6 +13,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import external_data_helper, helper, numpy_helper
 
+from stele import files
 from stele.errors import DataError
 from stele.interop.onnx.model import Array, Function, Graph, Input, Model, Node, Reference, graphs
 from stele.ops.arguments import refuse
@@ -42,9 +43,10 @@ def parsed(source: Any) -> Any:
         refuse("a model of ONNX", "a path, bytes, or what onnx.load gives", source)
     if isinstance(source, str | Path):
         try:
-            source = Path(source).read_bytes()
+            with files.regular(files.located(source)) as file:
+                source = file.read()
         except OSError as error:
-            raise DataError(f"cannot read {source}: {error.strerror}") from None
+            raise DataError(f"cannot read {source}: {error.strerror or error}") from None
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(source if isinstance(source, bytes) else bytes(memoryview(source)))
@@ -160,8 +162,8 @@ def checked(t: Any) -> Any:
     count = 1
     for n in t.dims:
         count *= n
-    if count > MOST:
-        raise DataError(f"tensor {t.name!r} says that it has {count} elements")
+        if count > MOST:
+            raise DataError(f"tensor {t.name!r} says that it has {MOST} elements and more")
     if t.data_type not in helper.get_all_tensor_dtypes() or t.data_type == onnx.TensorProto.UNDEFINED:
         raise DataError(f"tensor {t.name!r} is of element type {t.data_type}, which there is not")
     return t
@@ -173,7 +175,9 @@ def weight(t: Any, folder: Path | None) -> Array:
         if external_data_helper.uses_external_data(t):
             return external(t, folder)
         return numpy_helper.to_array(t)
-    except (ValueError, TypeError, RuntimeError, NotImplementedError) as error:
+    except DataError:
+        raise
+    except (ValueError, TypeError, RuntimeError, NotImplementedError, OSError) as error:
         raise DataError(f"tensor {t.name!r} is damaged: {' '.join(str(error).split())}") from None
 
 
