@@ -211,10 +211,11 @@ def open_trusted(folder: Path, make: int | None = None) -> int:
     FileNotFoundError where none is to be made; PermissionError says why if somebody else could put something there, or
     if a link stands there, which is not followed.
     """
-    for at in () if make is None else (*reversed(folder.parents), folder):
-        if not at.is_dir() and doubt(at) is None:
-            with suppress(FileExistsError):
-                at.mkdir(make)
+    if make is not None:
+        for at in (*reversed(folder.parents), folder):
+            if not at.is_dir() and doubt(at) is None:
+                with suppress(FileExistsError):
+                    at.mkdir(make)
     # What is there and trusted stays what it is; somebody else could still make what is not.
     why = "it is a link, which is not followed" if folder.is_symlink() else _reason(folder)
     if why is None:

@@ -64,7 +64,7 @@ def read_npz(path: str | Path) -> dict[str, Array]:
     try:
         with regular(path) as file:
             found = np.load(file, allow_pickle=False)
-            arrays = {"": found} if isinstance(found, np.ndarray) else dict(found)
+            arrays: dict[str, Any] = {"": found} if isinstance(found, np.ndarray) else dict(found)
     except MemoryError:
         raise
     except Exception as error:      # NumPy, its zip files and its heads have errors of many kinds
