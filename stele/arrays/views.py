@@ -26,7 +26,7 @@ from stele.ir.types import Shape, Type, below, product, same, settled
 from stele.ops import bits, parts
 from stele.ops.generate import iota
 from stele.ops.indexing import Selection, put, written
-from stele.ops.linear import Reshape, Slice, Transpose, reshape
+from stele.ops.linear import Broadcast, Reshape, Slice, Transpose, reshape
 
 FEW = 8     # names that are gone, up to which nobody looks for them
 MOST = 1 << 10
@@ -40,8 +40,8 @@ TYING = Lock()
 class Way:
     """How a part comes of a whole of some type, and the whole of itself and another part.
 
-    The values between are `path`, the part first; None where an op has no way back. `back` is given where the graph
-    does not say how.
+    The values between are `chain`, the part first, and `path` where nothing of them repeats elements; None where an op
+    has no way back. `back` is given where the graph does not say how.
     """
 
     def __init__(self, make: Make, type: Type, back: Back | None) -> None:
@@ -50,10 +50,11 @@ class Way:
         self.part = make(x)
         self.reading = template([x], self.part, False)
         self.writing: Template | None = None
-        path = [self.part]
-        while path[-1] is not x and builtins.type(path[-1].op) in BACK:
-            path.append(path[-1].args[0])
-        self.path = path if path[-1] is x else None
+        chain = [self.part]
+        while chain[-1] is not x and builtins.type(chain[-1].op) in (*BACK, Broadcast):
+            chain.append(chain[-1].args[0])
+        self.chain = chain if chain[-1] is x else None
+        self.path = None if any(isinstance(v.op, Broadcast) for v in chain) else self.chain
 
     def read(self, whole: Value) -> Value:
         """The part of other numbers."""
@@ -99,11 +100,14 @@ class Way:
         if self.back is other_bits:
             old, new = self.whole.dtype.bits, self.part.dtype.bits
             return [*(n * old // new for n in own[:-1]), *own[-1:]]
-        path = () if self.back is not None or self.path is None else [*pairwise(self.path)]
-        for v, x in reversed(path):
+        chain = () if self.back is not None or self.chain is None else [*pairwise(self.chain)]
+        for v, x in reversed(chain):
             match v.op:
                 case Transpose(axes): found = [found[a] for a in axes]
                 case Slice(_, _, steps): found = [n * step for n, step in zip(found, steps)]
+                case Broadcast(shape):
+                    alike = zip(found, x.shape, shape[len(shape) - x.ndim:])
+                    found = [*[0] * (len(shape) - x.ndim), *(n if a == b else 0 for n, a, b in alike)]
                 case _: found = reshaped(numbers(x.shape), numbers(found), numbers(v.shape))
             if found is None:
                 return None

@@ -192,9 +192,13 @@ def test_every_function_of_numpy_whose_results_share_memory_is_in_the_table() ->
             parts = found if isinstance(found, list | tuple) else [found]
             if any(isinstance(part, np.ndarray) and np.shares_memory(part, x) for part in parts):
                 shares.add(name)
-    shares -= {"diff", "polyder", "nan_to_num"}     # of no differences; where it is to write into its argument
+    shares -= {"diff", "polyder", "polyint", "nan_to_num"}      # of no differences; where it writes into its argument
+    x = st.tensor([0.0, 1, 2, 0])
+    y = st.trim_zeros(x)        # which is not compiled
+    x[1] = 9
+    assert y.tolist() == [9, 2]
     known = {"linalg's": "matrix_transpose"}
-    tested = {known.get(name, name) for name in VIEWS} | set(FROZEN)
+    tested = {known.get(name, name) for name in VIEWS} | set(FROZEN) | {"trim_zeros"}
     assert shares - tested == set()
 
 
@@ -380,3 +384,44 @@ def test_what_is_written_to_data_is_written_to_the_tensor() -> None:
     whole = st.arange(3)
     whole.data[1] = 9
     assert whole.tolist() == [0, 9, 2] and st.zeros(()).data.fill_(4).item() == 4
+
+
+REPEATED: dict[str, Callable[[Any, Any], Any]] = {      # of rows (2, n): what repeats elements of it
+    "rows":       lambda m, x: m.broadcast_to(x, (2, *x.shape)),
+    "one row":    lambda m, x: m.broadcast_to(x[:1], (2, 2, x.shape[1])),
+    "turned":     lambda m, x: m.broadcast_to(x.T, (2, x.shape[1], 2)),
+    "in between": lambda m, x: m.broadcast_to(x[:, None], (2, 4, x.shape[1])),
+    "a column":   lambda m, x: m.broadcast_to(x[:, :1], (2, 5)),
+}
+SEEN: dict[str, Callable[[Any], Any]] = {               # and how that is seen
+    "as it is":   lambda v: v,
+    "as rows":    lambda v: v.reshape(len(v), -1),
+    "in a row":   lambda v: v.reshape(-1),
+    "turned":     lambda v: v.T,
+    "rows of it": lambda v: v.T.reshape(v.shape[-1], -1),
+    "the first":  lambda v: v[0],
+    "the last":   lambda v: v[..., 0],
+    "some":       lambda v: v[::1, 1:],
+    "in more":    lambda v: v[None],
+    "in steps":   lambda v: v.reshape(v.shape[0], -1)[:, ::2].reshape(-1),
+}
+
+
+@pytest.mark.parametrize("repeated", REPEATED)
+@pytest.mark.parametrize("seen", SEEN)
+def test_what_is_written_is_seen_in_what_repeats_it(repeated: str, seen: str) -> None:
+    """Or is not, where NumPy has copied: elements that repeat are no steps apart."""
+    def written(m: Any, x: Any) -> tuple[Any, Any]:
+        v = REPEATED[repeated](m, x)
+        w = SEEN[seen](v)
+        x[0, 1] = 7
+        x[1] += 1
+        return v * 1, w * 1
+
+    compiled = st.compile(lambda x: written(st, x))
+    for n in (3, 5, 6):
+        x = np.arange(2.0 * n).reshape(2, n)
+        law = written(np, x.copy())
+        for f in (lambda x: written(st, x), compiled):
+            for got, want in zip(f(st.tensor(x)), law, strict=True):
+                np.testing.assert_array_equal(got, want)
