@@ -20,10 +20,11 @@ key_of = cache(os.environ.encodekey)
 
 @dataclass(frozen=True)
 class Form(Generic[T_co]):
-    """What the text of a flag may be: in words, and as a parser that raises ValueError."""
+    """What the text of a flag may be: in words, as a parser that raises ValueError, and the names it knows."""
 
     says: str
     parse: Callable[[str], T_co]
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,14 @@ class Flag(Generic[T_co]):
         except ValueError as error:
             reason = f" ({error})" if str(error) else ""
             raise ConfigError(f"{self.name} must be {self.form.says}, got {text!r}{reason}",
-                              hint=f"Unset it for the default ({self.default or 'empty'}).") from None
+                              hint=self.meant(text) + f"Unset it for the default ({self.default or 'empty'})."
+                              ) from None
+
+    def meant(self, text: str) -> str:
+        """A question for the name that was probably meant by what is none."""
+        parts = [part.strip() for part in text.split(",")]
+        near = [nearest(part, self.form.names, 0.5) for part in parts if part not in self.form.names]
+        return f"Did you mean {near[0]!r}? " if near and near[0] else ""
 
 
 _ANSWERS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
@@ -78,7 +86,7 @@ def _choice(*choices: str) -> Form[str]:
         if text not in choices:
             raise ValueError
         return text
-    return Form("one of " + ", ".join(choices), parse)
+    return Form("one of " + ", ".join(choices), parse, choices)
 
 
 def _names(*choices: str) -> Form[frozenset[str]]:
@@ -87,7 +95,7 @@ def _names(*choices: str) -> Form[frozenset[str]]:
         if unknown := sorted(names - {*choices, "all"}):
             raise ValueError(f"{unknown[0]!r} is none of them")
         return frozenset(choices) if "all" in names else names
-    return Form("'all' or names from " + ", ".join(choices), parse)
+    return Form("'all' or names from " + ", ".join(choices), parse, choices)
 
 
 def _path(text: str) -> Path:
@@ -113,7 +121,7 @@ def _checks(*choices: str) -> Form[frozenset[str]]:
         if text.lower() not in _ANSWERS:
             return names.parse(text)
         return frozenset(choices[:1]) if _boolean(text) else frozenset()
-    return Form(f"0, 1 (which is {choices[0]}), {names.says}", parse)
+    return Form(f"0, 1 (which is {choices[0]}), {names.says}", parse, choices)
 
 
 def _numbers(*names: str) -> Form[dict[str, float] | None]:

@@ -65,14 +65,17 @@ class StorageError(SteleError, OSError):
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that was probably meant, if one is so much alike (`cutoff`: 1 is equal).
+    """The known name that was probably meant, if one is so much alike (`cutoff`: 1 is equal), in whatever case.
 
-    >>> nearest("flaot32", ["float32", "int32"]), nearest("x", ["float32"])
-    ('float32', None)
+    >>> nearest("flaot32", ["float32", "int32"]), nearest("x", ["float32"]), nearest("rgb", ["RGB", "L"])
+    ('float32', None, 'RGB')
     """
     from difflib import get_close_matches  # imported late: 1 ms, and only for errors
 
-    return next(iter(get_close_matches(name, known, 1, cutoff)), None)
+    names = list(known)
+    folded = {name.lower(): name for name in names}
+    return next(iter(get_close_matches(name, names, 1, cutoff)), None) or \
+        next((folded[near] for near in get_close_matches(name.lower(), folded, 1, cutoff)), None)
 
 
 def kind(x: object) -> str:

@@ -396,7 +396,7 @@ OF_NO_KIND: list[tuple[Any, str]] = [
     (lambda x: data.Loader(np.ones(4), prefetch=2**63), "prefetch <= 65536"),
     (lambda x: data.download([x]), "download needs one of"),
     (lambda x: train.parts.loss_of([x]), "loss must be"),
-    (lambda x: nn.ConvTranspose1d(1, 1, 2, padding_mode=np.zeros(2, "V3")), "is 'zeros' alone"),
+    (lambda x: nn.ConvTranspose1d(1, 1, 2, padding_mode=np.zeros(2, "V3")), "must be 'zeros'"),
     (lambda x: nn.utils.rnn.unpad_sequence(st.ones(2, 2), 0.5), "must be a whole number"),
     (lambda x: nn.utils.rnn.join_sequences([np.ones(2)], columns=1).map(x), "f of map"),
     (lambda x: nn.utils.parametrize.register_parametrization(nn.Linear(1, 1), "weight", x), "must be a function"),

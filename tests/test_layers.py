@@ -398,7 +398,7 @@ WRONG: list[tuple[Callable[[], Any], type[SteleError], str]] = [
     (lambda: nn.GroupNorm(2, 4)(ONES(4, 3)), ShapeError, r"Write x\[None\] for one example"),
     (lambda: nn.Conv2d(3, 4, 3, padding_mode="mirror"), OptionError, "padding_mode of Conv2d"),
     (lambda: nn.Conv2d(3, 4, 3, stride=2, padding="same"), ShapeError, "for a stride of 1"),
-    (lambda: nn.ConvTranspose2d(3, 4, 3, padding_mode="reflect"), OptionError, "is 'zeros' alone"),
+    (lambda: nn.ConvTranspose2d(3, 4, 3, padding_mode="reflect"), OptionError, "must be 'zeros'"),
     (lambda: nn.Conv2d(3, 4, 3)(ONES(5, 5, 3)), ShapeError, r"takes images \(N, 3, H, W\) or \(3, H, W\)"),
     (lambda: nn.Conv2d(1, 4, 3)(ONES(9, 5, 5)), ShapeError, r"x\[:, None\] for images of one channel"),
     (lambda: nn.Conv1d(3, 4, 3)("a"), ArgumentError, "the input of Conv1d must be a tensor"),

@@ -38,6 +38,7 @@ WORDS: dict[str, str] = {
     "int | Single | Padding | str":     "int | Sequence[int | Sequence[int]] | str",
     "int | Pair | Padding | str":       "int | Sequence[int | Sequence[int]] | str",
     "int | Triple | Padding | str":     "int | Sequence[int | Sequence[int]] | str",
+    **dict.fromkeys(("Reduction", "BatchReduction", "InterpolationMode"), "str"),
     "Sequence[tuple[Dim, Dim]]":        "int | Sequence[int | Sequence[int]]",
 }
 

@@ -2,12 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import Parameter, signature
+from inspect import Parameter, signature, unwrap
 from typing import Any, ClassVar
 
+from stele.arrays.checked import operand
 from stele.arrays.tensor import Tensor, constant
 from stele.nn.module import Module
-from stele.ops.arguments import is_array
+from stele.ops import arguments
+from stele.ops.arguments import asked_of, is_array, optional, untouched
+
+FORMS = arguments.FORMS | dict.fromkeys(("Value", "Value | None"), optional(operand))
 
 
 class Applied(Module):
@@ -17,8 +21,10 @@ class Applied(Module):
     kept: tuple[str, ...] = ()
 
     def keep(self, **options: Any) -> None:
-        """Holds the options of the function."""
+        """Holds the options of the function, each of the kind that the function will ask for."""
+        asked = asked_of(unwrap(self.function))
         for name, value in options.items():
+            FORMS.get(asked.get(name, ""), untouched)(value, f"{name} of {type(self).__name__}")
             setattr(self, name, constant(value) if is_array(value) else value)
         self.kept = tuple(options)
 

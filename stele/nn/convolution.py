@@ -5,7 +5,7 @@ from math import sqrt
 from typing import Any, ClassVar
 
 from stele.arrays.tensor import Tensor
-from stele.errors import OptionError, ShapeError
+from stele.errors import ShapeError
 from stele.interop.keywords import speaks
 from stele.nn import functional, init
 from stele.nn.module import Module
@@ -104,11 +104,8 @@ class ConvolutionTranspose(Kernels):
                  padding_mode: str = "zeros") -> None:
         self.make(in_channels, out_channels, kernel_size, groups, bias, stride=stride, padding=padding,
                   output_padding=output_padding, dilation=dilation)
-        asked: Any = padding_mode
-        if not isinstance(asked, str) or asked != "zeros":
-            raise OptionError(f"padding_mode of {type(self).__name__} is 'zeros' alone, got {padding_mode!r}",
-                              hint="Its padding is what is cut off the result, so nothing else could stand there.")
-        self.padding_mode = padding_mode
+        self.padding_mode = choice(padding_mode, f"padding_mode of {type(self).__name__}, which is cut off the result,",
+                                   ("zeros",))
 
     def forward(self, x: Tensor, output_size: tuple[int, ...] | None = None) -> Tensor:
         conv: Any = (functional.conv_transpose1d, functional.conv_transpose2d, functional.conv_transpose3d)[

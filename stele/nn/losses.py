@@ -13,7 +13,7 @@ from stele.nn import functional
 from stele.nn.applied import Applied
 from stele.nn.layers import Linear
 from stele.nn.module import Module
-from stele.ops.arguments import flag, is_array, positive, wholes
+from stele.ops.arguments import FORMS, flag, is_array, positive, wholes
 
 
 @public
@@ -155,7 +155,8 @@ class LinearCrossEntropyLoss(Module):
         self.out_features = wholes(out_features, f"out_features of {name}", 1)
         self.linear = Linear(in_features, num_classes * prod(self.out_features), flag(bias, f"bias of {name}"))
         self.weight = constant(weight) if is_array(weight) else weight
-        self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+        self.reduction = FORMS["Reduction"](reduction, f"reduction of {name}")
 
     def extra_repr(self) -> str:
         more = {"out_features": (), "reduction": "mean", "ignore_index": None, "label_smoothing": 0.0}

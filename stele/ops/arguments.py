@@ -20,6 +20,9 @@ from stele.ir.types import MOST_AXES, MOST_BYTES, Shape, dtype, number_of
 Form = Callable[[Any, str], Any]
 FLOATING: Any = np.floating
 
+# Words that a parameter takes, by its annotation: those of FORMS.
+Reduction = BatchReduction = InterpolationMode = str
+
 
 def refuse(what: str, wanted: str, got: object, hint: str | None = None) -> NoReturn:
     """Raises ArgumentError: `what` must be `wanted`, got something of another kind."""
@@ -219,9 +222,18 @@ def choice(x: Any, what: str, options: Collection[str], error: type[SteleError] 
     if isinstance(x, str) and x in options:
         return x
     *most, last = map(repr, options)
-    near = nearest(x.lower(), options, 0.5) if isinstance(x, str) else None
     raise error(f"{what} must be {', '.join(most)}{' or ' if most else ''}{last}, got {reprlib.repr(x)}",
-                hint=f"Did you mean {near!r}?" if near else None)
+                hint=meant(x, options))
+
+
+def meant(x: Any, options: Collection[str]) -> str | None:
+    """A question for the nearest of the names there are.
+
+    >>> meant("rgb", ("RGB", "L"))
+    "Did you mean 'RGB'?"
+    """
+    near = nearest(x, options, 0.5) if isinstance(x, str) else None
+    return f"Did you mean {near!r}?" if near else None
 
 
 def amount(x: Any, what: str) -> int:
@@ -331,6 +343,10 @@ FORMS: dict[str, Form] = {
     "bool | None":                      optional(flag),
     "str":                              untouched,
     "str | None":                       untouched,
+    "Reduction":                        partial(choice, options=("mean", "sum", "none")),
+    "BatchReduction":                   partial(choice, options=("mean", "sum", "none", "batchmean")),
+    "InterpolationMode":                partial(choice, options=("nearest", "nearest-exact", "linear", "bilinear",
+                                                                 "bicubic", "trilinear", "area")),
     "float | str":                      untouched,
     "DType":                            lambda x, what: dtype(x),
     "DType | None":                     optional(lambda x, what: dtype(x)),

@@ -7,7 +7,7 @@ from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim
 from stele.ir.types import DType, axis_of, float32, int32, int64, same, show
-from stele.ops.arguments import choice, number, whole
+from stele.ops.arguments import Reduction, choice, number, whole
 from stele.ops.composite import Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
 from stele.ops.contraction import matmul
 from stele.ops.elementwise.arithmetic import Equal, NotEqual, Select
@@ -166,7 +166,7 @@ def one_hot(labels: Value, *, classes: int, dtype: DType = float32) -> Value:
     return cast(Equal()(Iota((*labels.shape, classes), labels.ndim, int64)(), checked), dtype)
 
 
-def cross_entropy(logits: Value, labels: Value, *, axis: int = -1, reduction: str = "mean",
+def cross_entropy(logits: Value, labels: Value, *, axis: int = -1, reduction: Reduction = "mean",
                   weight: Value | None = None, ignore_index: int | None = None, label_smoothing: float = 0.0) -> Value:
     """The mean of -log(softmax(logits)[label]) along an axis, for integer labels or for probabilities of the classes.
 
@@ -219,7 +219,7 @@ def by_class(x: Value, weight: Value | None, axis: int) -> Value:
     return x if weight is None else x * reshape(weight, (-1, *(1,) * (x.ndim - 1 - axis)))
 
 
-def binary_cross_entropy(logits: Value, targets: Value, *, reduction: str = "mean") -> Value:
+def binary_cross_entropy(logits: Value, targets: Value, *, reduction: Reduction = "mean") -> Value:
     """The mean of -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)), for `logits` x and `targets` t from 0 to 1.
 
     Computed as softplus(x) - x t, so that no x overflows: give what goes into a sigmoid, not what comes out. Both
@@ -232,7 +232,7 @@ def binary_cross_entropy(logits: Value, targets: Value, *, reduction: str = "mea
     return reduced(softplus(logits) - logits * targets, reduction)
 
 
-def mse(x: Value, target: Value, *, reduction: str = "mean") -> Value:
+def mse(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """The mean squared difference of x and `target`, which broadcast against each other.
 
     `reduction` is "mean", "sum", or "none" for the squares one by one; OptionError for another. `nn.mse_loss` refuses
@@ -248,7 +248,7 @@ def mse(x: Value, target: Value, *, reduction: str = "mean") -> Value:
 
 def reduced(loss: Value, reduction: str) -> Value:
     """A loss per element under its reduction."""
-    return REDUCTIONS[choice(reduction, "reduction", REDUCTIONS)](loss)
+    return REDUCTIONS[reduction](loss)
 
 
 REDUCTIONS: dict[str, Callable[[Value], Value]] = {"mean": mean, "sum": sum, "none": lambda loss: loss}

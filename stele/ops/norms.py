@@ -8,7 +8,7 @@ from typing import Any
 from stele.errors import OptionError, ShapeError
 from stele.ir.graph import Value
 from stele.ir.types import DType, axes_of, show
-from stele.ops.arguments import choice, number
+from stele.ops.arguments import choice, meant, number
 from stele.ops.composite import Norm
 from stele.ops.elementwise.arithmetic import Equal, NotEqual, Select
 from stele.ops.elementwise.binary import pow
@@ -82,8 +82,9 @@ def matrix_norm(x: Value, *, ord: Any = "fro", axis: int | Sequence[int] = (-2, 
     (5.0, 7.0)
     """
     needs_matrices("matrix_norm", x)
-    if not isinstance(ord, str | int | float) or ord not in ORDERS:
-        raise OptionError(f"ord of matrix_norm must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}")
+    if isinstance(ord, bool) or not isinstance(ord, str | int | float) or ord not in ORDERS:
+        raise OptionError(f"ord of matrix_norm must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}",
+                          hint=meant(ord, ("fro", "nuc")))
     both = (axis,) if isinstance(axis, int) else tuple(axis)
     if len(both) != 2:
         raise ShapeError(f"axis of matrix_norm must be a pair, of rows and of columns, got {axis}")

@@ -36,7 +36,8 @@ class LBFGS(Optimizer):
     that in the norm of sums; with `line_search_fn="strong_wolfe"` it is searched for by cubics until it fulfils Wolfe's
     strong conditions (algorithms 3.5 and 3.6). It ends where no gradient is above `tolerance_grad`, or no step and no
     change of the loss above `tolerance_change`. Returns the loss at the beginning. Numbers are looked at: the closure
-    may be compiled, `step` may not. Raises GraphError without a closure, and for several groups.
+    may be compiled, `step` may not. Raises GraphError without a closure, and for several groups,
+    OptionError for another line search.
 
     >>> x = st.tensor([-1.5, 2.0], requires_grad=True)
     >>> optimizer = optim.LBFGS([x], line_search_fn="strong_wolfe", max_iter=50)
@@ -55,7 +56,7 @@ class LBFGS(Optimizer):
                  tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
                  line_search_fn: str | None = None) -> None:
         if line_search_fn is not None:
-            choice(line_search_fn, "line_search_fn of LBFGS, unless it is None,", ("strong_wolfe",), GraphError)
+            choice(line_search_fn, "line_search_fn of LBFGS, unless it is None,", ("strong_wolfe",))
         most = whole(max_iter, "max_iter of LBFGS") * 5 // 4 if max_eval is None else max_eval
         super().__init__(parameters, lr, max_iter=max_iter, max_eval=most, tolerance_grad=tolerance_grad,
                          tolerance_change=tolerance_change, history_size=history_size,

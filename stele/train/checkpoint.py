@@ -12,7 +12,7 @@ import stele as st
 from stele import files
 from stele.errors import DataError
 from stele.interop.keywords import speaks
-from stele.ops.arguments import is_dict, number
+from stele.ops.arguments import is_dict, mapping, number
 from stele.optim.optimizer import shortest
 from stele.stop import Stop, Stopped
 from stele.train.callbacks import Watching
@@ -53,7 +53,9 @@ class Checkpoint(Watching):
                  note: Mapping[str, Any] | None = None, again: str | None = None) -> None:
         super().__init__(monitor, mode)
         self.folder, self.every, self.keeps_best = files.located(folder), number(every, "every of Checkpoint"), best
-        self.resume, self.facts, self.note, self.again = resume, dict(facts or {}), dict(note or {}), again
+        self.facts, self.note = (dict(mapping(x or {}, f"{name} of Checkpoint"))
+                                 for name, x in (("facts", facts), ("note", note)))
+        self.resume, self.again = resume, again
         self.run: Run | None = None
         self.saved: float | None = None
         self.steps = 0      # that had been taken when it was saved

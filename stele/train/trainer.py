@@ -9,16 +9,17 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from inspect import signature
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import stele as st
 from stele import nn, optim
+from stele.backend.base import Precision
 from stele.eager.handle import TRACING
 from stele.errors import ArgumentError, DataError, TraceError, kind
 from stele.interop.keywords import answering, speaks
 from stele.interop.names import TRAINERS
 from stele.ir.door import public, unfit
-from stele.ops.arguments import choice, instance, is_mapping, positive, sequence, whole
+from stele.ops.arguments import choice, instance, is_mapping, number, positive, sequence, whole
 from stele.tracing.state import Opaque
 from stele.train.callbacks import Callback
 from stele.train.history import History
@@ -125,7 +126,8 @@ class Trainer:
         self.schedule_every = choice(schedule_every, "schedule_every", ("step", "epoch"))
         self.metrics = {"train": metrics_of(metrics), self.held_out: copy.deepcopy(metrics_of(metrics))}
         self.epochs, self.accumulate = positive(epochs, "epochs"), positive(accumulate, "accumulate")
-        self.clip, self.precision, self.compiled = clip, precision, compiled
+        self.clip, self.compiled = None if clip is None else number(clip, "clip of a Trainer"), compiled
+        self.precision = choice(precision, "precision of a Trainer", get_args(Precision))
         self.callbacks = sorted(callbacks_of(callbacks), key=lambda callback: not callback.is_outermost)
         self.history, self.place, self.should_stop = History({}), Place(), False
         self.learn: Callable[..., Any] | None = None
@@ -326,9 +328,9 @@ class Trainer:
 
     def results(self, phase: str = "train", place: Place | None = None) -> dict[str, Any]:
         """The means and metrics of what was counted so far."""
-        place = place or self.place
+        place, counted = place or self.place, self.metrics[choice(phase, "phase", self.metrics)]
         means = {name: x / place.samples for name, x in place.sums.items()}
-        return means | {name: plain(metric.compute()) for name, metric in self.metrics[phase].items()}
+        return means | {name: plain(metric.compute()) for name, metric in counted.items()}
 
     @public
     def log(self, values: Mapping[str, Any], *more: Any) -> None:

@@ -9,11 +9,12 @@ import numpy as np
 
 import stele as st
 from stele import nn
-from stele.errors import ArgumentError, DataError, OptionError
+from stele.errors import ArgumentError, DataError
 from stele.interop.flax.layers import Layout, layout
 from stele.interop.flax.trees import Flat, flat, nested
 from stele.ir.door import public
 from stele.ir.graph import Array
+from stele.ops.arguments import choice
 
 STYLES = "linen", "nnx"
 COLLECTIONS = "params", "batch_stats"
@@ -132,9 +133,7 @@ def checked(module: Any) -> nn.Module:
 
 def styled(style: Any) -> str:
     """One of the styles."""
-    if style not in STYLES:
-        raise OptionError(f"style is 'linen' or 'nnx', got {style!r:.40}")
-    return style
+    return choice(style, "style", STYLES)
 
 
 def fits(given: Flat, wanted: Mapping[tuple[str, ...], Array]) -> None:

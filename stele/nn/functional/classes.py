@@ -6,6 +6,7 @@ from stele.ir.graph import Value
 from stele.ir.types import int64, same, show
 from stele.nn.functional.losses import of_one_shape
 from stele.ops import functional
+from stele.ops.arguments import Reduction
 from stele.ops.cumulative import cumulative_sum
 from stele.ops.elementwise.binary import equal, where
 from stele.ops.elementwise.unary import log_sigmoid, square
@@ -32,7 +33,7 @@ def labels_fit(name: str, input: Value, target: Value) -> None:
 
 
 def nll_loss(input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100,
-             reduction: str = "mean") -> Value:
+             reduction: Reduction = "mean") -> Value:
     """The mean of -x[label] for log-probabilities (N, C), (N, C, ...) or (C,) with classes on axis 1, or alone.
 
     `target` holds the labels, without the axis of classes. A `weight` (C,) multiplies the loss of each class, a label
@@ -48,7 +49,7 @@ def nll_loss(input: Value, target: Value, weight: Value | None = None, ignore_in
 
 
 def cross_entropy(input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100,
-                  reduction: str = "mean", label_smoothing: float = 0.0) -> Value:
+                  reduction: Reduction = "mean", label_smoothing: float = 0.0) -> Value:
     """The mean of -log(softmax(x)[label]) for an input (N, C), (N, C, ...) or (C,), classes on axis 1, or alone.
 
     `target` holds integer labels, without the axis of classes, or floats in the shape of the input: the probabilities
@@ -71,7 +72,7 @@ def cross_entropy(input: Value, target: Value, weight: Value | None = None, igno
 
 
 def multi_margin_loss(input: Value, target: Value, p: int = 1, margin: float = 1.0, weight: Value | None = None,
-                      reduction: str = "mean") -> Value:
+                      reduction: Reduction = "mean") -> Value:
     """The hinge loss of classes: the sum of max(0, `margin` - x[y] + x[i]) ** `p` over the others i, over C.
 
     The input is (N, C) or (C,), `target` y holds labels; p is 1 or 2, a `weight` (C,) multiplies by that of the label.
@@ -103,7 +104,7 @@ def cast_index(labels: Value) -> Value:
     return cast(labels, int64)
 
 
-def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
+def multilabel_margin_loss(input: Value, target: Value, reduction: Reduction = "mean") -> Value:
     """The hinge loss of several labels: the sum of max(0, 1 - x[y] + x[i]) over labels y and other classes i, over C.
 
     The input is (N, C) or (C,), `target` of its shape holds labels up to the first negative one. `reduction` is "mean",
@@ -124,7 +125,7 @@ def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean")
     return reduced(sum(mean(z, axis=-1) * times, axis=-1), reduction)
 
 
-def multilabel_soft_margin_loss(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean"
+def multilabel_soft_margin_loss(input: Value, target: Value, weight: Value | None = None, reduction: Reduction = "mean"
                                 ) -> Value:
     """The mean over classes, the last axis, of the binary cross-entropy of each, with a `target` of 0 and 1.
 

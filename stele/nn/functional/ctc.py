@@ -10,7 +10,7 @@ from stele.ir.graph import Value, literal
 from stele.ir.sizes import Dim
 from stele.ir.types import MOST_BYTES, int64, show
 from stele.ops.along import take_along
-from stele.ops.arguments import choice, whole, wholes
+from stele.ops.arguments import Reduction, whole, wholes
 from stele.ops.control import scan
 from stele.ops.cumulative import cumulative_sum
 from stele.ops.elementwise.arithmetic import Maximum, Minimum
@@ -26,7 +26,7 @@ NEVER = -1e30       # the logarithm of what cannot be, with which differences st
 
 
 def ctc_loss(log_probs: Value, targets: Value, input_lengths: Any, target_lengths: Any, blank: int = 0,
-             reduction: str = "mean", zero_infinity: bool = False) -> Value:
+             reduction: Reduction = "mean", zero_infinity: bool = False) -> Value:
     """The negative log-probability of sequences of labels, over all their alignments (Graves et al., 2006).
 
     `log_probs` are (T, N, C), what `log_softmax` gives, of T steps; `targets` (N, S) hold the labels, or all of them
@@ -51,7 +51,7 @@ def ctc_loss(log_probs: Value, targets: Value, input_lengths: Any, target_length
     loss = -likelihoods(normal(widened(x)), labels, steps, many, whole(blank, "blank of ctc_loss", 0))
     impossible = loss > -NEVER / 2
     loss = where(impossible, 0.0 if zero_infinity else float("inf"), loss)
-    if choice(reduction, "reduction", ("mean", "sum", "none")) == "mean":
+    if reduction == "mean":
         loss = loss / cast(Maximum()(many, 1), loss.dtype)
     return cast(reduced(reshape(loss, ()) if is_one else loss, reduction), x.dtype)
 

@@ -6,8 +6,8 @@ from stele.ir.graph import Value
 from stele.ir.types import same, show
 from stele.nn.functional.classes import labels_fit
 from stele.nn.functional.distances import normalize
-from stele.nn.functional.losses import REDUCTIONS, of_one_shape
-from stele.ops.arguments import choice, number
+from stele.nn.functional.losses import of_one_shape
+from stele.ops.arguments import Reduction, number
 from stele.ops.contraction import matmul
 from stele.ops.elementwise.arithmetic import Maximum
 from stele.ops.elementwise.binary import not_equal, where
@@ -23,7 +23,7 @@ LEAST = 1e-7        # of a probability whose power is taken: the derivative of o
 
 
 def focal_loss(input: Value, target: Value, gamma: float = 2.0, alpha: float | None = None,
-               weight: Value | None = None, ignore_index: int = -100, reduction: str = "mean") -> Value:
+               weight: Value | None = None, ignore_index: int = -100, reduction: Reduction = "mean") -> Value:
     """The cross-entropy of each example times (1 - p) ** `gamma`, p being the probability of what is right.
 
     (Lin et al., 2017.) The input holds logits: (N, C) or (N, C, ...) with classes on axis 1 for integer labels as the
@@ -57,7 +57,7 @@ def of_labels(input: Value, target: Value, gamma: float, weight: Value | None, i
     plain = likelihood(log_p, target, axis, "none", None, ignored)
     loss = plain if weight is None else likelihood(log_p, target, axis, "none", weight, ignored)
     loss = focused(loss, -expm1(-plain), gamma)
-    if choice(reduction, "reduction", REDUCTIONS) != "mean":
+    if reduction != "mean":
         return reduced(loss, reduction)
     return sum(loss) / sum(cast(not_equal(target, ignored), loss.dtype))
 
@@ -67,7 +67,7 @@ def focused(loss: Value, wrong: Value, gamma: float) -> Value:
     return loss * Maximum()(wrong, LEAST) ** gamma if gamma else loss
 
 
-def dice_loss(input: Value, target: Value, smooth: float = 1.0, ignore_index: int = -100, reduction: str = "mean"
+def dice_loss(input: Value, target: Value, smooth: float = 1.0, ignore_index: int = -100, reduction: Reduction = "mean"
               ) -> Value:
     """1 - (2 * sum(p * t) + smooth) / (sum(p) + sum(t) + smooth), sums over what an example has of each class.
 
@@ -100,7 +100,7 @@ def dice_loss(input: Value, target: Value, smooth: float = 1.0, ignore_index: in
 
 
 def info_nce(query: Value, positive: Value, negatives: Value | None = None, temperature: float = 0.1,
-             reduction: str = "mean") -> Value:
+             reduction: Reduction = "mean") -> Value:
     """The cross-entropy of telling which vector belongs to each `query` (N, D), by cosines over a `temperature`.
 
     (van den Oord et al., 2018, equation 4.) `positive` (N, D) are those that do; what does not are `negatives` (M, D)

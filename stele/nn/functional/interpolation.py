@@ -12,7 +12,7 @@ from stele.ir.graph import Array, Value, literal
 from stele.ir.sizes import Dim
 from stele.ir.types import Type, number_of, show
 from stele.nn.functional.adaptive import means
-from stele.ops.arguments import choice, flag, is_series, number, positive
+from stele.ops.arguments import InterpolationMode, flag, is_series, number, positive
 from stele.ops.gather import Gather
 from stele.ops.joining import stack
 from stele.ops.linear import cast, expand_dims, reshape, slice_axis
@@ -20,12 +20,11 @@ from stele.ops.shaping import pad, repeat
 from stele.ops.statistics import sum
 
 SMOOTH = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}     # how many axes a mode is for
-MODES = ("nearest", "nearest-exact", *SMOOTH, "area")
 BOUND = 1 << 31     # of factors
 MOST = 64       # taps of all phases of a period that are written out
 
 
-def interpolate(input: Value, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+def interpolate(input: Value, size: Any = None, scale_factor: Any = None, mode: InterpolationMode = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False
                 ) -> Value:
     """Signals (N, C, L), images (N, C, H, W) or volumes (N, C, D, H, W) at another size.
@@ -67,7 +66,6 @@ def interpolate(input: Value, size: Any = None, scale_factor: Any = None, mode: 
 def checked(x: Value, mode: str, align_corners: bool | None, antialias: bool) -> int:
     """How many axes are resampled; raises for what does not go together."""
     axes = x.ndim - 2
-    choice(mode, "mode of interpolate", MODES)
     if axes not in (1, 2, 3):
         raise ShapeError(f"interpolate needs (N, C, L), (N, C, H, W) or (N, C, D, H, W), got {show(x.shape)}")
     if SMOOTH.get(mode, axes) != axes:
@@ -247,7 +245,7 @@ def by_groups(x: Value, axis: int, times: Dim, q: int, first: Array, weights: Ar
     return reshape(stack(made, axis=axis + 1), (*x.shape[:axis], times * len(made), *x.shape[axis + 1:]))
 
 
-def upsample(input: Value, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+def upsample(input: Value, size: Any = None, scale_factor: Any = None, mode: InterpolationMode = "nearest",
              align_corners: bool | None = None) -> Value:
     """Another name of `interpolate`, with its `size`, `scale_factor`, `mode` and `align_corners` (PyTorch's older one).
 

@@ -7,7 +7,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.types import product, same, show
 from stele.nn.functional.distances import pairwise_distance
-from stele.ops.arguments import choice, number
+from stele.ops.arguments import BatchReduction, Reduction, number
 from stele.ops.elementwise.arithmetic import Maximum, Minimum
 from stele.ops.elementwise.binary import equal, not_equal, where
 from stele.ops.elementwise.special import xlogy
@@ -16,8 +16,6 @@ from stele.ops.functional import reduced
 from stele.ops.generate import extent
 from stele.ops.linear import cast, expand_dims
 from stele.ops.statistics import sum
-
-REDUCTIONS = "none", "mean", "sum"
 
 
 def of_one_shape(name: str, input: Value, target: Value) -> None:
@@ -35,12 +33,12 @@ def weighted(loss: Value, weight: Value | None, reduction: str) -> Value:
 
 def averaged(loss: Value, weight: Value | None, reduction: str) -> Value:
     """The same, but that a mean is over the weights."""
-    if weight is not None and choice(reduction, "reduction", REDUCTIONS) == "mean":
+    if weight is not None and reduction == "mean":
         return sum(loss * weight) / sum(weight)
     return weighted(loss, weight, reduction)
 
 
-def l1_loss(input: Value, target: Value, reduction: str = "mean", weight: Value | None = None) -> Value:
+def l1_loss(input: Value, target: Value, reduction: Reduction = "mean", weight: Value | None = None) -> Value:
     """The mean absolute difference of the input and a `target` of its shape, derivative 0 where they are equal.
 
     Each times its `weight` where there is one. `reduction` is "mean" (with weights their mean: the sum of losses over
@@ -54,7 +52,7 @@ def l1_loss(input: Value, target: Value, reduction: str = "mean", weight: Value 
     return averaged(absolute(input - target), weight, reduction)
 
 
-def mse_loss(input: Value, target: Value, reduction: str = "mean", weight: Value | None = None) -> Value:
+def mse_loss(input: Value, target: Value, reduction: Reduction = "mean", weight: Value | None = None) -> Value:
     """The mean squared difference of the input and a `target` of its shape, each times its `weight` where there is one.
 
     `reduction` is "mean" (with weights their mean: the sum of losses over that of weights), "sum" or "none". Integers
@@ -67,7 +65,7 @@ def mse_loss(input: Value, target: Value, reduction: str = "mean", weight: Value
     return averaged(square(input - target), weight, reduction)
 
 
-def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: float = 1.0) -> Value:
+def smooth_l1_loss(input: Value, target: Value, reduction: Reduction = "mean", beta: float = 1.0) -> Value:
     """The loss d**2 / (2 * `beta`) of differences d below beta, and |d| - beta / 2 of others (Girshick, 2015).
 
     With beta 0 it is `l1_loss`. `target` and `reduction` are as there. Integers become float32. Raises ShapeError for
@@ -83,7 +81,7 @@ def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: f
     return reduced(where(d < beta, square(d) * (0.5 / beta), d - 0.5 * beta), reduction)
 
 
-def huber_loss(input: Value, target: Value, reduction: str = "mean", delta: float = 1.0,
+def huber_loss(input: Value, target: Value, reduction: Reduction = "mean", delta: float = 1.0,
                weight: Value | None = None) -> Value:
     """The loss d**2 / 2 of differences d up to `delta`, and delta * (|d| - delta / 2) of others (Huber, 1964).
 
@@ -101,7 +99,8 @@ def huber_loss(input: Value, target: Value, reduction: str = "mean", delta: floa
     return weighted(loss, weight, reduction)
 
 
-def binary_cross_entropy(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
+def binary_cross_entropy(input: Value, target: Value, weight: Value | None = None, reduction: Reduction = "mean"
+                         ) -> Value:
     """The mean of -t log(p) - (1 - t) log(1 - p) for probabilities p and a `target` t of their shape, from 0 to 1.
 
     Logarithms count as -100 at least (PyTorch's rule), so that the loss is finite; what comes out of a sigmoid is
@@ -121,8 +120,8 @@ def bounded(x: Value) -> Value:
     return Maximum()(x, -100.0)
 
 
-def binary_cross_entropy_with_logits(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean",
-                                     pos_weight: Value | None = None) -> Value:
+def binary_cross_entropy_with_logits(input: Value, target: Value, weight: Value | None = None,
+                                     reduction: Reduction = "mean", pos_weight: Value | None = None) -> Value:
     """The mean of -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)), for a `target` t of the shape of x, from 0 to 1.
 
     In a form that no x overflows. A `weight` multiplies each loss, a `pos_weight` what belongs to t; both broadcast.
@@ -139,7 +138,7 @@ def binary_cross_entropy_with_logits(input: Value, target: Value, weight: Value 
     return weighted(loss, weight, reduction)
 
 
-def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: bool = False) -> Value:
+def kl_div(input: Value, target: Value, reduction: BatchReduction = "mean", log_target: bool = False) -> Value:
     """The divergence of Kullback and Leibler, target * (log(target) - input), for an input of log-probabilities.
 
     `target` holds probabilities, or with `log_target` their logarithms. `reduction` is "mean" (over elements),
@@ -150,15 +149,14 @@ def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: boo
     >>> F.kl_div(st.log(st.tensor([[0.25, 0.75]])), p, reduction="batchmean")
     tensor(0.14384103)
     """
-    how = choice(reduction, "reduction", (*REDUCTIONS, "batchmean"))
     loss = exp(target) * (target - input) if log_target else xlogy(target, target) - target * input
-    if how != "batchmean":
-        return reduced(loss, how)
+    if reduction != "batchmean":
+        return reduced(loss, reduction)
     return sum(loss) / cast(extent(input.shape[0]), loss.dtype) if input.ndim else loss
 
 
 def poisson_nll_loss(input: Value, target: Value, log_input: bool = True, full: bool = False, eps: float = 1e-8,
-                     reduction: str = "mean") -> Value:
+                     reduction: Reduction = "mean") -> Value:
     """The negative log-likelihood of counts `target` under Poisson distributions of rate exp(x): exp(x) - t * x.
 
     With log_input=False the input is the rate itself, x - t * log(x + `eps`). `full` adds Stirling's approximation of
@@ -177,7 +175,7 @@ def poisson_nll_loss(input: Value, target: Value, log_input: bool = True, full: 
 
 
 def gaussian_nll_loss(input: Value, target: Value, var: Value, full: bool = False, eps: float = 1e-6,
-                      reduction: str = "mean") -> Value:
+                      reduction: Reduction = "mean") -> Value:
     """The negative log-likelihood of a `target` under normal distributions whose means are the input (Nix, 1994).
 
     (log(var) + (x - t)**2 / var) / 2, with variances `var` of the input's shape, or of that without its last axis, or
@@ -195,7 +193,7 @@ def gaussian_nll_loss(input: Value, target: Value, var: Value, full: bool = Fals
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
-def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
+def soft_margin_loss(input: Value, target: Value, reduction: Reduction = "mean") -> Value:
     """The logistic loss log(1 + exp(-t * x)) of a `target` t of -1 and 1, of the input's shape.
 
     `reduction` is "mean", "sum" or "none". Integers become float32. Raises ShapeError for another shape.
@@ -207,7 +205,7 @@ def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Va
     return reduced(softplus(-target * input), reduction)
 
 
-def hinge_embedding_loss(input: Value, target: Value, margin: float = 1.0, reduction: str = "mean") -> Value:
+def hinge_embedding_loss(input: Value, target: Value, margin: float = 1.0, reduction: Reduction = "mean") -> Value:
     """The loss of distances x: x itself where `target` is 1, and max(0, `margin` - x) where it is -1.
 
     `reduction` is "mean", "sum" or "none". Raises ShapeError for other shapes, DTypeError for complex numbers,
@@ -225,7 +223,7 @@ def clipped(x: Value) -> Value:
     return where(x < 0, 0.0, x)
 
 
-def margin_ranking_loss(input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean"
+def margin_ranking_loss(input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: Reduction = "mean"
                         ) -> Value:
     """The loss max(0, -t * (a - b) + `margin`) of pairs a and b, of which a is to be larger where t is 1.
 
@@ -238,8 +236,8 @@ def margin_ranking_loss(input1: Value, input2: Value, target: Value, margin: flo
     return reduced(clipped(-target * (input1 - input2) + margin), reduction)
 
 
-def cosine_embedding_loss(input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean"
-                          ) -> Value:
+def cosine_embedding_loss(input1: Value, input2: Value, target: Value, margin: float = 0.0,
+                          reduction: Reduction = "mean") -> Value:
     """The loss 1 - cos of vectors that belong together, target 1, and max(0, cos - `margin`) of others, target -1.
 
     `input1` and `input2` are (N, D) with a `target` (N,), or (D,) with a number; `reduction` is "mean", "sum" or
@@ -260,7 +258,7 @@ def cosine_embedding_loss(input1: Value, input2: Value, target: Value, margin: f
 
 
 def triplet_margin_loss(anchor: Value, positive: Value, negative: Value, margin: float = 1.0, p: float = 2.0,
-                        eps: float = 1e-6, swap: bool = False, reduction: str = "mean") -> Value:
+                        eps: float = 1e-6, swap: bool = False, reduction: Reduction = "mean") -> Value:
     """The loss max(0, d(`anchor`, `positive`) - d(anchor, `negative`) + `margin`) for d the `pairwise_distance`.
 
     The three are (N, D) or (D,). With `swap` the negative is compared with the nearer of anchor and positive (Balntas

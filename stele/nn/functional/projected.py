@@ -13,7 +13,7 @@ from stele.ir.sizes import Dim, ceil
 from stele.ir.types import Type, float32, int64, same, show
 from stele.nn.functional.classes import cross_entropy
 from stele.nn.functional.convolution import linear
-from stele.ops.arguments import number
+from stele.ops.arguments import Reduction, number
 from stele.ops.composite import Composite, LogSumExp
 from stele.ops.contraction import matmul
 from stele.ops.control import scan
@@ -131,7 +131,7 @@ def joined(x: Value, rows: Dim) -> Value:
 
 
 def linear_cross_entropy(input: Value, linear_weight: Value, target: Value, *, linear_bias: Value | None = None,
-                         weight: Value | None = None, reduction: str = "mean", ignore_index: int | None = None,
+                         weight: Value | None = None, reduction: Reduction = "mean", ignore_index: int | None = None,
                          label_smoothing: float = 0.0) -> Value:
     """The `cross_entropy` of `linear(input, linear_weight, linear_bias)` and a target, without all logits in memory.
 

@@ -8,7 +8,7 @@ from stele.arrays.tensor import Tensor, TensorLike, constant, lift
 from stele.errors import ShapeError
 from stele.nn.functional.distances import pairwise_distance
 from stele.nn.functional.losses import hinge
-from stele.ops.arguments import flag, function, number
+from stele.ops.arguments import Reduction, flag, function, number
 
 distance, compared = lift(pairwise_distance), lift(hinge)
 
@@ -16,7 +16,7 @@ distance, compared = lift(pairwise_distance), lift(hinge)
 @checked
 def triplet_margin_with_distance_loss(anchor: TensorLike, positive: TensorLike, negative: TensorLike, *,
                                       distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
-                                      margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Tensor:
+                                      margin: float = 1.0, swap: bool = False, reduction: Reduction = "mean") -> Tensor:
     """The loss max(0, d(`anchor`, `positive`) - d(anchor, `negative`) + `margin`) of any `distance_function` d.
 
     It is `pairwise_distance` without one. `swap` and `reduction` are as in `triplet_margin_loss`. Integers become
