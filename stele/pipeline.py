@@ -14,7 +14,7 @@ from stele.backend.buffers import MEMORY, Blocks
 from stele.backend.devices import Device
 from stele.backend.newest import Newest
 from stele.errors import ArgumentError, GraphError, OptionError
-from stele.ir.door import public
+from stele.ir.door import UNTAKEN, public
 from stele.ir.graph import Array, Graph, walk
 from stele.ir.origin import lines, setting
 from stele.ir.record import Record
@@ -95,6 +95,8 @@ def options_of(what: str, given: Mapping[str, Any], *others: str) -> Options:
     """The options that `what` was called with, where it knows `others` too; raises for those that there are not."""
     known = [*others, *(option.name for option in fields(Options))]
     for name in given:
+        if name in UNTAKEN:
+            raise ArgumentError(f"{what} takes no {name!r}", hint=UNTAKEN[name])
         choice(name, f"an option of {what}", known, ArgumentError)
     return Options(**given)
 

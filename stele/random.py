@@ -53,7 +53,11 @@ __all__ = ["Generator", "beta", "binomial", "bytes", "chisquare", "choice", "def
 ELSEWHERE = {"random_sample": "st.random.random(size)",
              "RandomState": "st.random.default_rng(seed)", "random_integers": "st.random.integers(low, high, size)",
              "ranf": "st.random.random(size)", "get_state": "st.default_generator.state_dict()",
-             "set_state": "st.default_generator.load_state_dict(state)"}
+             "set_state": "st.default_generator.load_state_dict(state)", "manual_seed": "st.manual_seed(seed)",
+             "get_rng_state": "st.default_generator.state_dict()", "initial_seed": "st.default_generator.state",
+             "set_rng_state": "st.default_generator.load_state_dict(state)",
+             **dict.fromkeys(("PRNGKey", "key"), "st.default_rng(seed), which draws numbers of its own"),
+             **dict.fromkeys(("split", "fold_in"), "st.default_rng(seed), one with a seed of its own for each")}
 
 if not TYPE_CHECKING:   # or every name would be one to a type checker
     def __getattr__(name: str) -> Any:

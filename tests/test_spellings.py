@@ -16,7 +16,8 @@ from stele.arrays import familiar, spellings
 from stele.errors import ArgumentError, DTypeError, GraphError, OptionError, ShapeError, SteleError, UnknownName
 from stele.interop import arguments, names
 
-X = st.tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3))
+N = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+X = st.tensor(N)
 
 SAME: list[tuple[Any, Any]] = [
     (lambda: X.sum(dim=1, keepdim=True), lambda: X.sum(axis=1, keepdims=True)),
@@ -108,7 +109,8 @@ OPTIMIZER = optim.SGD([X.clone().requires_grad_()], 0.1)
 TRAINER, SCHEDULE = train.Trainer(MODULE, loss="mse"), optim.ReduceLROnPlateau(OPTIMIZER)
 FOLDER = data.ImageFolder.__new__(data.ImageFolder)
 vars(FOLDER).update(dict.fromkeys(("classes", "labels", "paths", "folder")))
-TABLES = [(st, spellings.FUNCTIONS), (st, names.FRAMEWORKS), (st.linalg, spellings.LINALG), (X, spellings.METHODS),
+TABLES = [(st, spellings.FUNCTIONS), (st, names.FRAMEWORKS), (st.random, st.random.ELSEWHERE),
+          (st.linalg, spellings.LINALG), (X, spellings.METHODS),
           (nn, names.LAYERS), (FOLDER, names.FOLDERS),
           (nn.functional, names.FUNCTIONAL), (nn.init, names.INIT), (nn.utils, names.UTILS), (optim, names.OPTIMIZERS),
           (data, names.DATA), (data.transforms, names.TRANSFORMS), (SET, names.SETS),
@@ -178,7 +180,23 @@ def test_arguments_of_others_are_taken_where_they_mean_the_same() -> None:
     (lambda: type("Mine", (train.Callback,), {"on_epochs_end": print}), "Write on_epoch_end"),
     (lambda: type("Lit", (train.Trainer,), {"training_step": lambda self, batch, k: 0})(MODULE),
      r"def training_step\(self, batch\)"),
-    (lambda: optim.clip_grad_norm([X], max_norm=1.0, norm_type=1), "the Euclidean norm")])
+    (lambda: optim.clip_grad_norm([X], max_norm=1.0, norm_type=1), "the Euclidean norm"),
+    (lambda: st.max(X, X), r"Write st\.maximum\(x, y\) for two arrays"), (lambda: st.min(X, N), r"Write st\.minimum"),
+    (lambda: X.max(X), r"st\.maximum"), (lambda: st.all(X, X), r"st\.logical_and"), (lambda: st.sum(X, N), r"x \+ y"),
+    (lambda: st.max(X, axis="x"), "axis of max must be a whole number"),
+    (lambda: st.checkpoint(st.exp, X), r"write st\.checkpoint\(f\)\(x\)"),
+    (lambda: st.checkpoint(st.exp, X, use_reentrant=False), r"st\.checkpoint\(f\)\(x\)"),
+    (lambda: st.compile(st.exp, X), r"dims of compile|It gives a function: write st\.compile\(f\)\(x\)"),
+    (lambda: st.grad(st.exp, X), r"st\.grad\(f\)\(x\)"), (lambda: st.jacobian(st.exp, N), r"st\.grad\(f\)\(x\)"),
+    (lambda: st.vmap(st.exp, X), r"write st\.vmap\(f\)\(x\)"), (lambda: st.vmap(st.exp, in_dims=0), "Write in_axes="),
+    (lambda: st.compile(st.exp, mode="max-autotune"), "compile takes no 'mode'.*all of a function is compiled"),
+    (lambda: st.compile(st.exp, static_argnums=0), "what is no tensor is a constant"),
+    (lambda: st.load("x", weights_only=True), "no code is ever run"),
+    (lambda: st.load("x", map_location=""), "on the CPU"),
+    (lambda: X.to("cpu", non_blocking=True), "does not wait for copies"),
+    (lambda: st.nonzero(X, as_tuple=True), r"st\.argwhere\(x\)"),
+    (lambda: nn.ModuleList(MODULE, MODULE), r"Write ModuleList\(\[x, y, ...\]\)"),
+    (lambda: train.Trainer(MODULE, loss=nn.MSELoss), r"got the class MSELoss.*MSELoss\(\), with its brackets")])
 def test_arguments_of_others_are_answered(call: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         call()
@@ -225,7 +243,6 @@ def test_errors_inside_of_properties_of_modules_are_their_own() -> None:
         _ = Odd().fit
 
 
-N = np.arange(6.0, dtype=np.float32).reshape(2, 3)
 FAMILIAR: dict[str, tuple[Any, Any]] = {       # of a tensor, and what NumPy says
     "numel": (lambda x: x.numel() + x.nelement(), 12), "dim": (lambda x: x.dim() + x.ndimension(), 4),
     "t": (lambda x: x.t(), N.T), "cpu": (lambda x: x.cpu(), N), "contiguous": (lambda x: x.contiguous(), N),

@@ -11,12 +11,12 @@ import numpy as np
 
 from stele.arrays import spoken
 from stele.arrays.given import array_of
-from stele.arrays.spellings import UNSAID, argument
+from stele.arrays.spellings import OF_TWO, UNSAID, argument
 from stele.errors import ArgumentError
 from stele.ir.door import P, R
-from stele.ir.graph import literal
+from stele.ir.graph import Value, literal
 from stele.ir.origin import here, inherit
-from stele.ops.arguments import FORMS, Form, choice, is_series
+from stele.ops.arguments import FORMS, Form, choice, is_array, is_series
 
 ARRAYS = "Value", "Value | None", "Operand", "Operand | None"       # annotations of what may be a list of numbers too
 
@@ -73,7 +73,12 @@ class Arguments:
                                 hint=f"It is {name}{spoken.signature(self.f)}.")
         with inherit(here()):
             forms = chain(self.in_order, repeat(self.in_order[-1]))
-            given = [form(value(a), what) for (form, what), a in zip(forms, args)]
+            try:
+                given = [form(value(a), what) for (form, what), a in zip(forms, args)]
+            except ArgumentError as error:
+                if len(args) > 1 and is_array(args[1]) | isinstance(value(args[1]), Value):
+                    error.hint = f"Write {OF_TWO[name]} for two arrays." if name in OF_TWO else error.hint
+                raise
             return self.f(*given, **{k: checks[k][0](value(a), checks[k][1]) for k, a in kwargs.items()})
 
 

@@ -78,6 +78,12 @@ UNSAID: Mapping[str, str] = {
     "casting": "x.astype(dtype)", "subok": "nothing: there are no subclasses of arrays", "like": "nothing",
 }
 
+# What to write of two arrays, where a function of one has its axis in the second place.
+OF_TWO: Mapping[str, str] = {
+    "max": "st.maximum(x, y)", "min": "st.minimum(x, y)", "sum": "x + y", "prod": "x * y",
+    "any": "st.logical_or(x, y)", "all": "st.logical_and(x, y)",
+}
+
 # What the array API standard, NumPy and PyTorch call functions that there are: another name for the same one.
 ALIASES: Mapping[str, str] = {
     "cat": "concatenate", "concat": "concatenate", "row_stack": "vstack", "permute_dims": "permute",

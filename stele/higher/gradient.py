@@ -121,6 +121,13 @@ def left(x: Sequence[Tensor], found: Sequence[Value | None]) -> list[Value | Non
     return [of_leaf(a, g) if g is not None and a.leaf else g for a, g in zip(x, found)]
 
 
+def argument_numbers(x: Any) -> tuple[int, ...]:
+    """Which arguments a derivative is taken of."""
+    if isinstance(x, Tensor) or is_array(x):
+        refuse("argnums", "a whole number or several", x, "What is differentiated is called later: st.grad(f)(x).")
+    return wholes(x, "argnums", 0)
+
+
 @overload
 def value_and_grad(  # pyright: ignore[reportOverlappingOverload]
     f: Callable[P, Tensor], argnums: Literal[0] = 0, has_aux: Literal[False] = False) -> Both[P]: ...
@@ -141,7 +148,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_
     (9.0, [3.0, 12.0])
     """
     function(f, "what is differentiated")
-    numbers = wholes(argnums, "argnums", 0)
+    numbers = argument_numbers(argnums)
 
     @public
     @wraps(f)

@@ -9,11 +9,11 @@ from stele.arrays.creation import eye
 from stele.arrays.tensor import Tensor
 from stele.eager.handle import enable_grad
 from stele.errors import DTypeError, GraphError
-from stele.higher.gradient import grad, jvp, renewed, wanted
+from stele.higher.gradient import argument_numbers, grad, jvp, renewed, wanted
 from stele.higher.vmap import vmap
 from stele.ir.door import public
 from stele.ir.graph import Value
-from stele.ops.arguments import choice, function, wholes
+from stele.ops.arguments import choice, function
 from stele.ops.linear import zeros_like
 from stele.tracing import tree
 from stele.transform import autodiff
@@ -38,7 +38,7 @@ def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0, mode: str 
     (2, 3)
     """
     function(f, "what is differentiated")
-    numbers, forward = wholes(argnums, "argnums", 0), choice(mode, "mode of jacobian", MODES) == "forward"
+    numbers, forward = argument_numbers(argnums), choice(mode, "mode of jacobian", MODES) == "forward"
 
     @public
     @wraps(f)

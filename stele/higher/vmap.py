@@ -19,7 +19,7 @@ from stele.ir.origin import setting
 from stele.ir.sizes import Dim
 from stele.ir.types import axis_of, same, show
 from stele.ops import random
-from stele.ops.arguments import function, instance, is_array, is_dict, is_series, size, whole
+from stele.ops.arguments import function, instance, is_array, is_dict, is_series, refuse, size, whole
 from stele.ops.generate import iota
 from stele.ops.linear import along, transpose
 from stele.tracing import tree
@@ -103,6 +103,9 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_name
     [[6.0, 12.0], [42.0, 56.0]]
     """
     function(f, "what vmap maps")
+    if isinstance(in_axes, Tensor) or is_array(in_axes):
+        refuse("in_axes of vmap", "a whole number, None or a tuple", in_axes,
+               "It gives a function: write st.vmap(f)(x).")
     given_size = None if axis_size is None else size(plain(axis_size), "axis_size of vmap")
 
     @public

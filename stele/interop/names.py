@@ -5,9 +5,21 @@ from collections.abc import Mapping
 Table = Mapping[str, str]
 
 FRAMEWORKS: Table = {   # of the package itself
-    "inference_mode": "st.no_grad()", "autograd": "st.grad(f), or loss.backward()", "func": "st.grad(f)",
+    "inference_mode": "st.no_grad()", "autograd": "st.grad(f), or loss.backward()",
+    "func": "st.grad(f), st.vmap(f) or st.jacobian(f)",
+    "backends": "nothing: results are the same bits with any threads; st.set_threads(n) says how many",
+    "distributed": "nothing: a step runs on all cores of one machine", "lax": "st, such as st.scan or st.cond",
     **dict.fromkeys(("autocast", "amp"), "st.compile(step, precision='bf16')"),
     **dict.fromkeys(("keras", "layers", "models"), "st.nn"), "losses": "st.nn, such as st.nn.CrossEntropyLoss()",
+    **dict.fromkeys(("tree", "tree_map", "tree_util", "pytree"), "{name: f(x) for name, x in params.items()}"),
+    **dict.fromkeys(("pmap", "pjit"), "st.compile(st.vmap(f)): a program runs on all cores"),
+    "device_put": "x.to('cpu:1')", "block_until_ready": "st.eval(x)", "grad_and_value": "st.value_and_grad(f)",
+    "GradientTape": "loss.backward(), or st.grad(f)", "Model": "st.nn.Module",
+    "Variable": "st.tensor(x, requires_grad=True)", "convert_to_tensor": "st.tensor(x)", "constant": "st.tensor(x)",
+    "cast": "x.astype(dtype)", "reduce_mean": "st.mean(x, axis)", "reduce_sum": "st.sum(x, axis)",
+    "reduce_max": "st.max(x, axis)", "reduce_min": "st.min(x, axis)", "FloatTensor": "st.tensor(x, dtype='float32')",
+    "DoubleTensor": "st.tensor(x, dtype='float64')", "LongTensor": "st.tensor(x, dtype='int64')",
+    "IntTensor": "st.tensor(x, dtype='int32')", "BoolTensor": "st.tensor(x, dtype='bool')",
     "utils": "st.data.Loader, or st.checkpoint", "optimizers": "st.optim", "callbacks": "st.train",
 }
 
@@ -175,6 +187,7 @@ MEASURES: Table = {     # of metrics
 STATE_HOOKS = ("register_state_dict_pre_hook", "register_state_dict_post_hook", "register_load_state_dict_pre_hook",
                "register_load_state_dict_post_hook")
 MODULES: Table = {      # of modules
+    "gradient_checkpointing_enable": "st.checkpoint(layer)(x) in forward", "init": "the module: it has its parameters",
     "fit": "train.fit(model, data.Loader((x, y), 64), loss='cross_entropy', optimizer='adam')",
     "compile": "train.fit(model, loader, loss=..., optimizer=...), or st.compile(step)",
     "predict": "model.eval(), and model(x) under st.no_grad()",
@@ -300,6 +313,8 @@ FUNCTIONAL: Table = {
     **{f"{name}_with_indices": f"nn.functional.{name}(x, size, return_indices=True)" for name in (
         *(f"{kind}{k}d" for kind in ("max_pool", "adaptive_max_pool") for k in (1, 2, 3)),
         "fractional_max_pool2d", "fractional_max_pool3d")},
+    "softmax_cross_entropy_with_logits": "F.cross_entropy(logits, labels)",
+    "sigmoid_cross_entropy_with_logits": "F.binary_cross_entropy_with_logits(logits, labels)",
     "multi_head_attention_forward": "nn.MultiheadAttention(embed_dim, num_heads)",
     **dict.fromkeys(("grouped_mm", "scaled_grouped_mm"), "st.einsum, or x @ y of a product for each group"),
     "scaled_mm": "(x @ y) * scale", "sigmoid_focal_loss": "F.focal_loss(x, target, alpha=0.25)",
@@ -323,5 +338,15 @@ OPTIMIZERS: Table = {
     "adamw": "optim.AdamW", "lion": "optim.Lion", "lamb": "optim.LAMB", "rmsprop": "optim.RMSprop",
     "Nadam": "optim.NAdam", "RMSProp": "optim.RMSprop",
     "chain": "optim.clip_grad_norm and an optimizer, one after the other",
-    "apply_updates": "optimizer.step()",
+    "apply_updates": "optimizer.step()", "clip_by_global_norm": "optim.clip_grad_norm(parameters, 1.0)",
+    "global_norm": "optim.clip_grad_norm(parameters, float('inf'))", "MultiSteps": "accumulate= of train.fit",
+    "exponential_decay": "optim.ExponentialLR(optimizer, gamma)",
+    "cosine_decay_schedule": "optim.CosineAnnealingLR(optimizer, T_max)",
+    "linear_schedule": "optim.LinearLR(optimizer, start_factor, end_factor, total_iters)",
+    "polynomial_schedule": "optim.PolynomialLR(optimizer, total_iters, power)",
+    "piecewise_constant_schedule": "optim.MultiStepLR(optimizer, milestones)",
+    **dict.fromkeys(("get_linear_schedule_with_warmup", "get_cosine_schedule_with_warmup"),
+                    "optim.SequentialLR of optim.LinearLR and optim.CosineAnnealingLR"),
+    "ExponentialMovingAverage": "optim.EMA(model.parameters())", "lookahead": "optim.Lookahead(optimizer)",
+    "inject_hyperparams": "optimizer.lr = rate", "multi_transform": "a group of parameters for each",
 }

@@ -19,6 +19,27 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
+# What others give under a name that functions here do not take, and what to do instead.
+UNTAKEN: Mapping[str, str] = {
+    "non_blocking": "Leave it out: the host does not wait for copies between devices.",
+    "memory_format": "Leave it out: layouts of images are chosen by the compiler.",
+    "weights_only": "Leave it out: files hold tensors and plain data, and no code is ever run.",
+    "map_location": "Leave it out: what is read lies on the CPU; write .to('cpu:1') of it.",
+    "as_tuple": "Leave it out: it gives a row of places for each axis, st.argwhere(x) a row for each element.",
+    "in_dims": "Write in_axes=.", "out_dims": "Write out_axes=.",
+    "create_graph": "Leave it out: gradients are part of the graph wherever something is asked of them.",
+    "use_reentrant": "Leave it out, and write st.checkpoint(f)(x).",
+    "allow_int": "Leave it out: integers have no gradients.", "holomorphic": "Leave it out: complex numbers have some.",
+    **dict.fromkeys(("mode", "fullgraph", "dynamic", "jit_compile"),
+                    "Leave it out: all of a function is compiled, and sizes open at the second one."),
+    **dict.fromkeys(("static_argnums", "static_argnames"), "Leave it out: what is no tensor is a constant."),
+    **dict.fromkeys(("donate_argnums", "donate_argnames"), "Leave it out: what a step replaces is overwritten."),
+    **dict.fromkeys(("input_signature", "reduce_retracing"), "Write dims={'x': {0: 'batch'}}, or leave it out."),
+    "autograph": "Write control='python'.",
+}
+PLURAL = "modules", "parameters", "transforms"      # of what takes one list
+UNEXPECTED = "got an unexpected keyword argument "
+
 MOST = sys.maxsize      # a place that no argument stands in
 MEANT = SteleError, np.linalg.LinAlgError   # what our own code raises for users to read
 
@@ -139,7 +160,11 @@ def refuse_form(error: TypeError, f: Callable[..., Any], args: Sequence[Any], kw
     if type(error) is not TypeError or not (said := unfit(form := signature(f), args, kwargs)):
         return
     takes = ", ".join(name for name in form.parameters if name != "self")
-    hint = f"It takes {takes or 'nothing'}."
+    name = said.partition(UNEXPECTED)[2].strip("'")
+    hint = UNTAKEN.get(name, f"It takes {takes or 'nothing'}.")
+    if said == "too many positional arguments":
+        hint = f"It gives a function: write st.{f.__name__}(f)(x)." if takes.split(", ")[0] == "f" else \
+            f"Write {owner(f, args)}([x, y, ...])." if takes in PLURAL else hint
     raise ArgumentError(f"{owner(f, args)} cannot be called so: {said}", hint=hint) from None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stele.arrays.creation import zeros
-from stele.arrays.functions import cross_entropy, maximum, stack, unsqueeze
+from stele.arrays.functions import broadcast_to, cross_entropy, maximum, stack, unsqueeze
 from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor, constant
 from stele.errors import ArgumentError, DTypeError
@@ -39,8 +39,9 @@ class Averaged(Metric):
         if not args:
             raise ArgumentError(f"{type(self).__name__} takes what the mean is of")
         x = self.measured(*args).astype("float64")
-        self.sum += (x * weight).sum()
-        self.weight += x.size * weight
+        weights = broadcast_to(constant(weight).astype("float64"), x.shape)
+        self.sum += (x * weights).sum()
+        self.weight += weights.sum()
 
     def compute(self) -> Tensor:
         return (self.sum / self.weight).astype("float32")
@@ -49,9 +50,10 @@ class Averaged(Metric):
 class Mean(Averaged):
     """The mean of numbers: of losses, for example, each with the `weight` of its batch.
 
-    `update(x, weight=1)` takes an array of any shape and dtype but complex, whose elements count as much each; or,
-    with a function f, what that takes, and counts what it gives. It sums in float64; NaN of nothing. Raises DTypeError
-    for complex numbers, ArgumentError for what is no function.
+    `update(x, weight=1)` takes an array of any shape and dtype but complex, whose elements count as much each, or as
+    an array of weights says that broadcasts to it; or, with a function f, what that takes, and counts what it gives. It
+    sums in float64; NaN of nothing. Raises DTypeError for complex numbers, ArgumentError for what is no function,
+    ShapeError for weights that do not broadcast.
 
     >>> mean = metrics.Mean()
     >>> mean(st.tensor(1.0), weight=3); mean(st.tensor([2.0, 4.0]))

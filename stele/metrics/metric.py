@@ -83,6 +83,9 @@ def labels_of(what: str, predictions: Any, labels: Any, axis: int, threshold: fl
     if x.ndim == y.ndim + 1:
         if tuple(n for k, n in enumerate(x.shape) if k != axis % x.ndim) != tuple(y.shape):
             raise ShapeError(f"{what} takes scores with classes on axis {axis} and labels, got {x.shape} and {y.shape}")
+        if x.shape[axis] == 1:      # of one class every label is the largest
+            raise ShapeError(f"{what} takes scores of two classes or more, got {x.shape} for labels {y.shape}",
+                             hint=f"Write .squeeze({axis}) of what is the probability of a class.")
         return x.argmax(axis), y
     x, y = alike(what, x, y)
     return (x > threshold).astype("int64") if x.dtype.is_float else x, y

@@ -61,7 +61,8 @@ class Ranked(Metric):
                                  hint=f"Write {name}(bins=1000) for scores from 0 to 1, or call it outside.")
             self.kept.append(tensor(np.stack([x.astype("float64").numpy(), ones.numpy()])))
             return
-        place = (x * self.bins).clip(0, self.bins - 1).astype("int64") + arange(x.shape[1]) * self.bins
+        place = (x.astype("float64") * self.bins).clip(0, self.bins - 1).astype("int64")    # float16 ends at 65504
+        place = place + arange(x.shape[1]) * self.bins
         found = bincount((place + ones.astype("int64") * (x.shape[1] * self.bins)).reshape(-1), size=self.counts.size)
         self.counts += found.reshape(*self.counts.shape)
 

@@ -21,7 +21,9 @@ Form = Callable[[Any, str], Any]
 FLOATING: Any = np.floating
 
 # Words that a parameter takes, by its annotation: those of FORMS.
-Reduction = BatchReduction = InterpolationMode = str
+Reduction = str
+BatchReduction = str
+InterpolationMode = str
 
 
 def refuse(what: str, wanted: str, got: object, hint: str | None = None) -> NoReturn:

@@ -48,6 +48,9 @@ METRICS = classes_of(metrics, metrics.Metric) | {"acc": metrics.Accuracy, "mse":
 
 def loss_of(given: Any) -> Callable[..., Any] | None:
     """A loss: a function or module of predictions and targets, or the name of one of `nn.functional`."""
+    if isinstance(given, type):
+        raise ArgumentError(f"a loss is a function or a module that is made, got the class {given.__name__}",
+                            hint=f"Write {given.__name__}(), with its brackets.")
     if given is None or callable(given):
         return given
     if isinstance(given, str) and given in ELSEWHERE:
