@@ -14,7 +14,7 @@ from stele.backend.buffers import MEMORY, Blocks
 from stele.backend.devices import Device
 from stele.backend.newest import Newest
 from stele.errors import ArgumentError, GraphError, OptionError
-from stele.ir.door import UNTAKEN, public
+from stele.ir.door import public
 from stele.ir.graph import Array, Graph, walk
 from stele.ir.origin import lines, setting
 from stele.ir.record import Record
@@ -89,6 +89,17 @@ class Options:
     def budget(self) -> int | None:
         """The bytes that a call may take."""
         return None if self.memory is None else amount(self.memory, "memory")
+
+
+# What others give where they compile a function, and what to do instead.
+UNTAKEN: Mapping[str, str] = {
+    **dict.fromkeys(("mode", "fullgraph", "dynamic", "jit_compile"),
+                    "Leave it out: all of a function is compiled, and sizes open at the second one."),
+    **dict.fromkeys(("static_argnums", "static_argnames"), "Leave it out: what is no tensor is a constant."),
+    **dict.fromkeys(("donate_argnums", "donate_argnames"), "Leave it out: what a step replaces is overwritten."),
+    **dict.fromkeys(("input_signature", "reduce_retracing"), "Write dims={'x': {0: 'batch'}}, or leave it out."),
+    "autograph": "Write control='python'.",
+}
 
 
 def options_of(what: str, given: Mapping[str, Any], *others: str) -> Options:

@@ -16,7 +16,7 @@ from stele.errors import ArgumentError
 from stele.ir.door import P, R
 from stele.ir.graph import Value, literal
 from stele.ir.origin import here, inherit
-from stele.ops.arguments import FORMS, Form, choice, is_array, is_series
+from stele.ops.arguments import FORMS, Form, choice, is_series
 
 ARRAYS = "Value", "Value | None", "Operand", "Operand | None"       # annotations of what may be a list of numbers too
 
@@ -62,10 +62,10 @@ class Arguments:
         """The function of these arguments."""
         name, places, checks = self.f.__name__, self.places, self.checks
         if not self.is_open and len(args) > places:
-            named = dict(zip(self.keywords, args[places:]))
-            if (most := places + len(self.keywords)) < len(args) or named.keys() & kwargs.keys():
+            more = dict(zip(self.keywords, args[places:]))
+            if (most := places + len(self.keywords)) < len(args) or more.keys() & kwargs.keys():
                 raise too_many(name, most, args, kwargs)
-            args, kwargs = args[:places], kwargs | named
+            args, kwargs = args[:places], kwargs | more
         if kwargs.keys() - checks.keys():
             kwargs = respelled(name, kwargs, checks)
         if missing := [r for r in self.required[len(args):] if r not in kwargs]:
@@ -75,11 +75,12 @@ class Arguments:
             forms = chain(self.in_order, repeat(self.in_order[-1]))
             try:
                 given = [form(value(a), what) for (form, what), a in zip(forms, args)]
+                named = {k: checks[k][0](value(a), checks[k][1]) for k, a in kwargs.items()}
             except ArgumentError as error:
-                if len(args) > 1 and is_array(args[1]) | isinstance(value(args[1]), Value):
-                    error.hint = f"Write {OF_TWO[name]} for two arrays." if name in OF_TWO else error.hint
+                if name in OF_TWO and isinstance(value(kwargs.get("axis")), Value | np.ndarray):
+                    error.hint = f"Write {OF_TWO[name]} for two arrays."
                 raise
-            return self.f(*given, **{k: checks[k][0](value(a), checks[k][1]) for k, a in kwargs.items()})
+            return self.f(*given, **named)
 
 
 def too_many(function: str, most: int, args: Sequence[Any], named: Collection[str]) -> ArgumentError:

@@ -30,12 +30,6 @@ UNTAKEN: Mapping[str, str] = {
     "create_graph": "Leave it out: gradients are part of the graph wherever something is asked of them.",
     "use_reentrant": "Leave it out, and write st.checkpoint(f)(x).",
     "allow_int": "Leave it out: integers have no gradients.", "holomorphic": "Leave it out: complex numbers have some.",
-    **dict.fromkeys(("mode", "fullgraph", "dynamic", "jit_compile"),
-                    "Leave it out: all of a function is compiled, and sizes open at the second one."),
-    **dict.fromkeys(("static_argnums", "static_argnames"), "Leave it out: what is no tensor is a constant."),
-    **dict.fromkeys(("donate_argnums", "donate_argnames"), "Leave it out: what a step replaces is overwritten."),
-    **dict.fromkeys(("input_signature", "reduce_retracing"), "Write dims={'x': {0: 'batch'}}, or leave it out."),
-    "autograph": "Write control='python'.",
 }
 PLURAL = "modules", "parameters", "transforms"      # of what takes one list
 UNEXPECTED = "got an unexpected keyword argument "
