@@ -103,12 +103,16 @@ def numbers(rng: np.random.Generator, n: int) -> Array:
     return (rng.normal(20, 5, n)).clip(1, 60).astype(rng.choice((*FLOATS, *WHOLE)))
 
 
+def product(x: st.Tensor, y: st.Tensor) -> st.Tensor:
+    return x.double() * y.double()
+
+
 def errors(rng: np.random.Generator, n: int) -> Drawn:
     x, y = numbers(rng, n), numbers(rng, n)
     a, b = x.astype(float), y.astype(float)
     kind, each = [(metrics.MeanSquaredError, (a - b) ** 2), (metrics.MeanAbsoluteError, abs(a - b)),
                   (metrics.MeanAbsolutePercentageError, abs(a - b) / b),
-                  (lambda: metrics.Mean(lambda x, y: x.double() * y.double()), a * b)][rng.integers(4)]
+                  (lambda: metrics.Mean(product), a * b)][rng.integers(4)]
     weights = rng.integers(1, 4, n).astype(rng.choice((*FLOATS, *WHOLE))) if rng.random() < 0.5 else None
     w = np.ones(n) if weights is None else weights.astype(float)
     return Drawn(kind(), (x, y), (each * w).sum() / w.sum() if n else np.nan, weights)
@@ -170,6 +174,10 @@ def test_batches_count_as_one_update_of_everything(kind: Callable[[np.random.Gen
 def test_batches_count_as_much_in_a_compiled_step(kind: Callable[[np.random.Generator, int], Drawn]) -> None:
     rng = np.random.default_rng(4)
     drawn = next(d for d in (kind(rng, 12) for _ in range(99)) if getattr(d.metric, "bins", 1) and d.weights is None)
-    step = st.compile(lambda x, y: drawn.metric(x, y))
+
+    @st.compile
+    def step(x: st.Tensor, y: st.Tensor) -> None:
+        drawn.metric(x, y)
+
     for cuts in ([(0, 0), (0, 5), (5, 5), (5, 6), (6, 12)], [(0, 12)]):
         np.testing.assert_allclose(counted(drawn, cuts, step), drawn.law, rtol=1e-3, atol=ROUND)
