@@ -414,3 +414,17 @@ def test_what_unchanged_state_decides_is_kept() -> None:
         made = program.kept
     layer.bias = layer.bias + 1
     assert right()
+
+
+def test_what_one_call_goes_through_is_not_given_to_the_next() -> None:
+    async def later(x: st.Tensor) -> st.Tensor: return x * 2
+    def each(x: st.Tensor) -> Any: yield x * 2
+    outside = iter([1])
+    def series(x: st.Tensor) -> Any: return x, iter([x])
+    for f, name in ((each, "generator"), (lambda x: [map(abs, [x])], "map"), (series, "list_iterator")):
+        with pytest.raises(TraceError, match=f"{name} of a compiled function.*Make a list"):
+            st.compile(f)(st.ones(2))
+    with pytest.raises(TraceError, match=r"coroutine of.*to_thread"), pytest.warns(RuntimeWarning, match="awaited"):
+        st.compile(later)(st.ones(2))
+    assert st.compile(lambda x: (x, outside))(st.ones(2))[1] is outside
+    assert st.compile(lambda x, given: (x, given))(st.ones(2), outside)[1] is outside

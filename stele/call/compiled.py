@@ -2,9 +2,10 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import update_wrapper
-from operator import is_
+from operator import attrgetter, is_
 from pathlib import Path
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Self, TypeVar, get_args, overload
 
@@ -38,12 +39,25 @@ class Compiled(Opaque, Generic[P, R]):
 
     Tensors read inside become inputs, whatever is rebound inside becomes an output that is written back, parameters
     are updated in place. Python numbers read inside are constants: where one changes, the function is traced again.
+
+    A pickle names it, as it names functions, where it stands under the name of its function; else it is made anew of
+    what it was made of, and traced anew. Copies are made so too.
     """
 
-    def __init__(self, function: Callable[P, R], dims: Dims, options: Options) -> None:
-        update_wrapper(self, function)
-        self.function, self.variants = function, Variants(function, dims, options)
+    def __init__(self, function: Callable[P, R], dims: Dims, options: Options, rewritten: bool = False) -> None:
+        taken = converted(function) if rewritten else function
+        update_wrapper(self, taken)
+        self.function, self.variants = taken, Variants(taken, dims, options)
+        self.origin = function, dims, options, rewritten
         self.latest: Call = no_call
+
+    def __reduce__(self) -> Any:
+        name: Any = vars(self).get("__qualname__")
+        try:
+            named = attrgetter(name)(sys.modules[self.__module__])
+        except (AttributeError, KeyError, TypeError):       # made in a function, or of an object
+            named = None
+        return name if named is self else (Compiled, self.origin)
 
     def inside(self) -> tuple[Any, ...]:
         return self.function,
@@ -161,6 +175,9 @@ class Method(Opaque, Generic[P, R]):
         self.compiled, self.instance = compiled, instance
         compiled.variants.whole.add(type(instance))
 
+    def __reduce__(self) -> Any:
+        return Method, (self.compiled, self.instance)
+
     def inside(self) -> tuple[Any, ...]:
         return self.compiled, self.instance
 
@@ -218,6 +235,6 @@ def compile(f: Callable[..., Any] | None = None, *, dims: Dims | None = None, co
 
     def compiled(g: Callable[..., Any]) -> Compiled[..., Any]:
         taken = function(g, "what compile takes")
-        return Compiled(converted(taken) if rewritten else taken, opened, chosen)
+        return Compiled(taken, opened, chosen, rewritten)
 
     return compiled if f is None else compiled(f)

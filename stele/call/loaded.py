@@ -55,6 +55,9 @@ class Loaded(Opaque):
         options = Options(precision=data["precision"], without=frozenset(data["without"]))
         self.variants = [Variant(self.name, record, self.state, options) for record in data["programs"]]
 
+    def __reduce__(self) -> Any:
+        return loaded, (self.stored(),)
+
     def inside(self) -> tuple[Any, ...]:
         return self.state,
 

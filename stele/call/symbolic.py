@@ -86,6 +86,14 @@ class Function:
         """
         export(self.plan, name, self.names, folder, self.options)
 
+    def __copy__(self) -> Function: return self
+    def __deepcopy__(self, memo: Any) -> Function: return self     # as Python's functions
+
+    def __reduce__(self) -> Any:
+        raise GraphError("no pickle holds a function of placeholders, which reads tensors where they are",
+                         hint="Write st.save(f, path), and f = st.load(path) there: that one has its own tensors, and "
+                              "can be pickled.")
+
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name}: {type}" for name, type in zip(self.names, self.types))
         return f"<function of {inputs or 'nothing'}>"

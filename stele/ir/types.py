@@ -46,6 +46,9 @@ class DType:
     def __hash__(self) -> int:
         return hash(self.name)
 
+    def __reduce__(self) -> Any:
+        return dtype, (self.name,)
+
     @public
     def __call__(self, x: Any = 0) -> np.generic[Any]:
         """A number of this dtype, as NumPy has them. Raises DTypeError for what is no number, or does not fit.

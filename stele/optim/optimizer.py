@@ -91,7 +91,9 @@ class State:
         self.group = group
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(vars(self)["group"], name)
+        if (group := vars(self).get("group")) is None:     # as yet: a copy is being made
+            raise AttributeError(f"this state of no group has no {name!r}")
+        return getattr(group, name)
 
     def __setattr__(self, name: str, x: Any) -> None:
         vars(self)[name] = x

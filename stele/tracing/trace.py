@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Callable, Iterator, MappingView, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, MappingView, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import ModuleType
@@ -33,6 +33,7 @@ from stele.tracing.state import SCALARS, Record, Slot, State, is_open
 from stele.tracing.watched import Left, Watch
 
 UNREAD: Any = object()
+ONCE = Iterator, AsyncIterator, Coroutine, MappingView
 
 
 @dataclass
@@ -355,9 +356,10 @@ class Collector:
             return Part("made", self.made[id(x)])
         x = numbered(x)
         if not isinstance(x, SCALARS) and id(x) not in self.state.seen:
-            if isinstance(x, Iterator | MappingView) and all(x is not leaf for leaf in self.leaves):
+            if isinstance(x, ONCE) and all(x is not leaf for leaf in self.leaves):
                 raise TraceError(f"{path} is a {type(x).__name__} of a compiled function, which runs its Python only "
-                                 "once", hint="Make a list of it: list(...).")
+                                 "once", hint="Make a list of it: list(...); of a coroutine a function, for "
+                                               "await asyncio.to_thread(f, x).")
             if self.holds_tensors(x):
                 raise TraceError(f"{path} keeps a {type(x).__name__} that was made while tracing, with tensors inside",
                                  hint="Return a list, a dict or a dataclass, or make it before the call, so that each "
