@@ -21,6 +21,7 @@ _PART = re.compile(r"\..+\.[0-9a-f]{16}\.part", re.DOTALL)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _LONGEST = 230                          # bytes of a name that leave room for more, of 255 in all
 _LINKS = 40                             # as many links as Linux follows on one way
+_CLAIMS: set[int] = set()               # folders that are claimed, by number
 
 
 def located(path: str | Path) -> Path:
@@ -204,6 +205,37 @@ def alone(folder: int) -> Generator[None]:
         os.close(file)
 
 
+@contextmanager
+def claimed(folder: Path) -> Generator[None]:
+    """A folder that nobody else claims meanwhile, where its file system has locks; BlockingIOError where one does.
+
+    A claim ends with its process, and no child has part in it.
+    """
+    with opened(folder) as number:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:
+            pass
+        _CLAIMS.add(number)
+        try:
+            yield
+        finally:
+            _CLAIMS.discard(number)
+            with suppress(OSError):
+                fcntl.flock(number, fcntl.LOCK_UN)      # a child that is just being made has the folder open too
+
+
+def _disclaim() -> None:
+    """In the child of a fork, whose copies would outlive the claims: they become copies of nothing."""
+    for number in _CLAIMS:
+        nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        os.dup2(nothing, number, inheritable=False)
+        os.close(nothing)
+    _CLAIMS.clear()
+
+
 def open_trusted(folder: Path, make: int | None = None) -> int:
     """The number of a folder in which nobody but this user and root can put anything; who closes it is who called.
 
@@ -334,3 +366,6 @@ def _sync_folder(folder: int) -> None:
     except OSError as error:
         if error.errno != errno.EINVAL:     # a file system that has nothing to do for folders
             raise
+
+
+os.register_at_fork(after_in_child=_disclaim)

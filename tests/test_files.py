@@ -105,6 +105,25 @@ def test_what_cannot_be_written_teaches(tmp_path: Path) -> None:
     assert caught.value.errno == errno.ENOENT and os.listdir(tmp_path) == ["folder"]
 
 
+def test_a_folder_is_claimed_by_one_and_no_child_has_part_in_it(tmp_path: Path) -> None:
+    with files.claimed(tmp_path):
+        with pytest.raises(BlockingIOError), files.claimed(tmp_path):
+            pass
+    ours, theirs = socket.socketpair()
+    if not (child := os.fork()):
+        with files.claimed(tmp_path):
+            if os.fork():
+                os._exit(0)         # as killed
+            ours.close()
+            theirs.send(b"here")
+            theirs.recv(1)          # until the other end is closed
+            os._exit(0)
+    theirs.close()
+    assert ours.recv(4) == b"here" and os.waitpid(child, 0)[1] == 0
+    with files.claimed(tmp_path):
+        ours.close()
+
+
 def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / "target").write_bytes(b"precious")
     (tmp_path / "a").symlink_to(tmp_path / "target")

@@ -116,6 +116,25 @@ def test_a_training_that_is_stopped_goes_on_to_the_same_bits(tmp_path: Path) -> 
     assert len(longer.history.epochs) == 3 and longer.steps == 6
 
 
+def test_a_second_training_in_a_folder_is_refused_while_the_first_goes_on(tmp_path: Path) -> None:
+    refused = list[str]()
+
+    def learn(*more: train.Callback) -> train.History:
+        return train.fit(net(), loader(), loss="cross_entropy", epochs=1,
+                         callbacks=[Checkpoint(tmp_path, resume=True), *more])
+
+    class Second(train.Callback):
+        def on_batch_end(self, trainer: train.Trainer) -> None:
+            before = (tmp_path / "checkpoint.safetensors").read_bytes()
+            with pytest.raises(DataError, match="another training is going on") as caught:
+                learn()
+            assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
+            refused.append(str(caught.value))
+
+    assert learn(Second()).state == "finished" and len(refused) == 3
+    assert learn().state == "finished"
+
+
 def test_a_list_of_batches_is_gone_on_with_too(tmp_path: Path) -> None:
     batches = [(X[k:k + 16], Y[k:k + 16]) for k in (0, 16, 32)]
     found = []

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +32,8 @@ class Checkpoint(Watching):
     `resume` a folder that has a checkpoint is gone on with, to the bits of a training that never stopped; without it
     there must be none. With `best` the model of the best epoch is in `best.safetensors`: by `monitor`, the loss unless
     given, with `mode` "min" or "max". `facts` are written into the history, a `note` of plain values into the
-    checkpoint, and `again` says how to go on. Raises DataError for a folder that holds a run, and for one whose
-    checkpoint does not fit.
+    checkpoint, and `again` says how to go on. Raises DataError for a folder that holds a run, for one whose checkpoint
+    does not fit, and where another training keeps itself in it now.
 
     >>> x = np.ones((8, 1), np.float32)
     >>> def learn(epochs):
@@ -59,17 +59,20 @@ class Checkpoint(Watching):
         self.run: Run | None = None
         self.saved: float | None = None
         self.steps = 0      # that had been taken when it was saved
-        self.stop = Stop()
+        self.stop, self.claim = Stop(), ExitStack()
 
     def on_train_begin(self, trainer: Trainer) -> None:
         goes_on, own, rate = self.run is not None, trainer.history.meta, shortest(trainer.optimizer.lr)
-        if self.resume and not goes_on and (self.folder / CHECKPOINT).exists():
-            state, goes_on = read(self.folder), True
-            trainer.load_state_dict(state)
-        facts = self.facts | own | {"epochs": trainer.epochs, "optimizer": type(trainer.optimizer).__name__, "lr": rate}
-        self.run = Run(self.folder, facts, goes_on, trainer.history, self.again)
         with ExitStack() as begun:      # signals first: no file is written that one could leave half done
             begun.enter_context(self.stop)
+            self.claim = begun.enter_context(ExitStack())
+            self.claim.enter_context(alone(self.folder))
+            if self.resume and not goes_on and (self.folder / CHECKPOINT).exists():
+                state, goes_on = read(self.folder), True
+                trainer.load_state_dict(state)
+            facts = self.facts | own | {"epochs": trainer.epochs, "optimizer": type(trainer.optimizer).__name__,
+                                        "lr": rate}
+            self.run = Run(self.folder, facts, goes_on, trainer.history, self.again)
             begun.enter_context(self.run)
             begun.pop_all()
 
@@ -104,22 +107,35 @@ class Checkpoint(Watching):
 
     def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
         assert self.run is not None
-        if isinstance(error, Stopped):
-            self.save(trainer)
-        if isinstance(error, KeyboardInterrupt):
-            self.run.kept = f", saved after step {self.steps}"
-        if error is None:
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-            trainer.model.save(self.folder / MODEL)     # which others may have put back to its best
-            self.run.finish(parameters=sum(p.size for p in trainer.model.parameters()), peak_memory_mb=peak)
-        self.stop.__exit__(None, None, None)
-        self.run.__exit__(None if error is None else type(error), error, None)
+        with self.claim:
+            if isinstance(error, Stopped):
+                self.save(trainer)
+            if isinstance(error, KeyboardInterrupt):
+                self.run.kept = f", saved after step {self.steps}"
+            if error is None:
+                peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+                trainer.model.save(self.folder / MODEL)     # which others may have put back to its best
+                self.run.finish(parameters=sum(p.size for p in trainer.model.parameters()), peak_memory_mb=peak)
+            self.stop.__exit__(None, None, None)
+            self.run.__exit__(None if error is None else type(error), error, None)
 
     def state_dict(self) -> dict[str, Any]:
         return {"best": self.best}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.best = state["best"]
+
+
+@contextmanager
+def alone(folder: Path) -> Generator[None]:
+    """One training at a time in a folder: two would overwrite each other's checkpoints."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(files.claimed(files.usable_folder(folder)))
+        except BlockingIOError:
+            raise DataError(f"another training is going on in {folder}, and keeps itself there.",
+                            hint="Wait until it has ended, or give another folder.") from None
+        yield
 
 
 def read(folder: Path) -> dict[str, Any]:
