@@ -106,9 +106,8 @@ def test_what_cannot_be_written_teaches(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_claimed_by_one_and_no_child_has_part_in_it(tmp_path: Path) -> None:
-    with files.claimed(tmp_path):
-        with pytest.raises(BlockingIOError), files.claimed(tmp_path):
-            pass
+    with files.claimed(tmp_path), pytest.raises(BlockingIOError), files.claimed(tmp_path):
+        pass
     ours, theirs = socket.socketpair()
     if not (child := os.fork()):
         with files.claimed(tmp_path):
