@@ -48,7 +48,7 @@ class Tokenizer:
         made: Any = library().Tokenizer
         with answering(f"a tokenizer needs a file of the library tokenizers, got another one at {path}"):
             self.inner = made.from_buffer(content)
-        padding = self.inner.padding or {}
+        padding: dict[str, Any] = self.inner.padding or {}
         if max(padding.get("length") or 0, padding.get("pad_to_multiple_of") or 0) > LONGEST:
             raise DataError(f"a tokenizer pads to at most {LONGEST:,} parts, got {padding!r:.120} at {path}.")
 
