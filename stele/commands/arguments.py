@@ -74,7 +74,7 @@ VIEW_EXAMPLES = """examples:
   stele view model.onnx --out drawing.html"""
 CONVERT_EXAMPLES = """examples:
   stele convert bert/ bert.onnx\ta folder of Hugging Face's as ONNX
-  stele convert model.pt2 model.stele\ta program that torch.export.save wrote
+  stele convert model.pt2 model.stele --trust\ta program that torch.export.save wrote
   stele convert model.onnx net --dim batch=1\ta folder with a shared library for C"""
 LINT_EXAMPLES = """examples:
   stele lint train.py

@@ -33,8 +33,7 @@ def convert(options: ConvertOptions) -> int:
     """
     if options.threads is not None:
         set_threads(options.threads)
-    kind = kind_of(options.file)
-    source: Source = kind.loaded(kind.opens).opened(options.file)
+    source = kind_of(options.file).source(options.file, options.trust)
     sizes = source.sizes(options.dims)
     inputs = [source.drawn({n: m if n in options.dims else m + k for n, m in sizes.items()}, k) for k in range(INPUTS)]
     target = writer(options.out)(source, options.out, inputs[0], [*options.dims], source.run)

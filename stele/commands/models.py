@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from stele.errors import DataError
+from stele.interop.convert.source import Source
 from stele.interop.convert.target import WRITERS, Target
 from stele.ir.record import Record
 
 
 class Kind(Record):
     """A kind of model: what it is called, the endings of its files (none for folders), the module that opens it, what
-    is installed for that, and the module that draws it where the graph that Stele runs is not what the file says.
+    is installed for that, the module that draws it where the graph that Stele runs is not what the file says, and who
+    reads it where that is somebody who runs what the file tells him to.
     """
 
     name: str
@@ -21,6 +23,14 @@ class Kind(Record):
     opens: str
     needs: str = ""
     draws: str = ""
+    reader: str = ""
+
+    def source(self, path: Path, trusted: bool) -> Source:
+        """A model of this kind. Raises DataError for what is none, and for one that may run code, unless `trusted`."""
+        if self.reader and not trusted:
+            raise DataError(f"{path} is read by {self.reader} itself, which may run code that the file holds",
+                            hint="Give --trust with a file of your own, or of somebody you trust.")
+        return self.loaded(self.opens).opened(path)
 
     def loaded(self, module: str) -> Any:
         """A module for this kind. Raises DataError where a package that it needs is not installed."""
@@ -35,7 +45,8 @@ class Kind(Record):
 KINDS = (
     Kind("a model of ONNX", (".onnx",), "stele.interop.convert.onnx", "pip install 'stele-dl[onnx]'",
          "stele.inspect.view.onnx"),
-    Kind("a program of PyTorch's exporter", (".pt2",), "stele.interop.convert.torch", "pip install torch"),
+    Kind("a program of PyTorch's exporter", (".pt2",), "stele.interop.convert.torch", "pip install torch",
+         reader="PyTorch"),
     Kind("a model of Keras", (".keras", ".h5", ".hdf5"), "stele.interop.convert.keras",
          "pip install 'stele-dl[keras]'"),
     Kind("a net of Caffe", (".prototxt",), "stele.interop.convert.caffe"),

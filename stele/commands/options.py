@@ -161,6 +161,7 @@ class ViewOptions(Record):
 
     file: Annotated[Path, Word(Path, "FILE", "a model, such as model.onnx", words.model_there)]
     out: Annotated[Path | None, Option(Path, "FILE.html", "default: the model's name and .html", words.new_file)] = None
+    trust: Annotated[bool, Flag("the model may run code: .pt2, which PyTorch reads")] = False
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,7 @@ class ConvertOptions:
     dims: Annotated[Mapping[str, int], Option(words.dim, "NAME=N", (
         "a size that the model leaves open, and the result is not to; may be repeated"), several="times",
         flag="--dim")] = field(default_factory=dict[str, int])
+    trust: Annotated[bool, Flag("the model may run code: .pt2, which PyTorch reads")] = False
     threads: Threads = None
 
 

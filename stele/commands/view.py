@@ -14,7 +14,7 @@ def view(options: ViewOptions) -> None:
     """Writes the page of a model, and says where. Raises DataError for what is no model, or is damaged."""
     kind = kind_of(options.file)
     drawing = kind.loaded(kind.draws).drawing(options.file) if kind.draws else traced.drawing(
-        options.file.name, kind.loaded(kind.opens).opened(options.file))
+        options.file.name, kind.source(options.file, options.trust))
     out = options.out or Path(f"{options.file.name}.html")
     files.write(out, page(drawing).encode())
     print(f"{len(drawing.nodes):,} nodes drawn in {out}")
