@@ -11,7 +11,7 @@ from peer import torch_gives
 
 import stele as st
 from stele import nn, optim
-from stele.errors import ArgumentError, DataError, GraphError, ShapeError, SteleError
+from stele.errors import ArgumentError, DataError, GraphError, OptionError, ShapeError, SteleError
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(7)
@@ -570,7 +570,7 @@ REFUSED = [
     (lambda p: optim.Rprop(p, etas=(1.2, 0.5)), GraphError, "etas below and above 1"),
     (lambda p: optim.Adafactor(p, beta2_decay=0.8), GraphError, "beta2_decay <= 0"),
     (lambda p: optim.Muon(p), ShapeError, "Muon moves matrices"),
-    (lambda p: optim.LBFGS(p, line_search_fn="wolfe"), GraphError, "strong_wolfe"),
+    (lambda p: optim.LBFGS(p, line_search_fn="wolfe"), OptionError, "strong_wolfe"),
     (lambda p: optim.LBFGS(p).step(), GraphError, "optimizer.step\\(closure\\)"),
     (lambda p: optim.LBFGS([{"params": p[:1]}, {"params": p[1:]}]), GraphError, "got 2 groups"),
     (lambda p: optim.grouped([("a", p[0])], {"b.*": {}}), ArgumentError, "no parameter is named"),
@@ -592,7 +592,7 @@ REFUSED = [
     (lambda p: optim.Adafactor(p, eps=(None, None)), ArgumentError, "every number of eps of Adafactor"),
     (lambda p: optim.Muon(p, ns_coefficients=2), ArgumentError, "ns_coefficients of Muon must be 3 numbers"),
     (lambda p: optim.LBFGS(p, max_iter="a"), ArgumentError, "max_iter of LBFGS must be a whole number"),
-    (lambda p: optim.LBFGS(p, line_search_fn=np.ones(2)), GraphError, "strong_wolfe"),
+    (lambda p: optim.LBFGS(p, line_search_fn=np.ones(2)), OptionError, "strong_wolfe"),
     (lambda p: optim.SGD([{"params": p, "momentum": "a"}], 0.1), ArgumentError, "momentum of SGD must be a number"),
     (lambda p: optim.SGD([{"params": 3}], 0.1), ArgumentError, "params of SGD must be a list of tensors"),
     (lambda p: optim.SGD(p).add_group(3), ArgumentError, "group of add_group must be a dict"),
