@@ -65,6 +65,8 @@ ODD: dict[str, Callable[[], Any]] = {
     "bytes into too few":   lambda: data.unit(np.zeros(3, np.uint8), out=np.zeros(2, "f4")),
     "no word for others":   lambda: data.Vocabulary(["a"], unknown=["a"]),     # type: ignore[arg-type]
     "a list for a name":    lambda: nn.utils.parametrize.remove_parametrizations(nn.Linear(2, 2), ["w"]),  # type: ignore
+    "an axis of labels":      lambda: metrics.Precision(classes=2).update(st.tensor([1, 2, 3]), st.tensor(1)),
+    "nothing repeated":       lambda: st.repeat(st.zeros(0), st.zeros(0, dtype="int64"), size=2),
     "no bound":               lambda: nn.init.uniform((3, 4), None),    # type: ignore[arg-type]
     "numbers of open sizes":  lambda: st.zeros((st.placeholder(("n", 3)).shape[0], 7)).numpy(),
     "weights as a flag":      lambda: st.multinomial(st.ones(2, 3), 2, np.ones((2, 3))),    # type: ignore[arg-type]

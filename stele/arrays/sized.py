@@ -301,7 +301,9 @@ def repeat(x: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | Non
     if size is not None:
         if times.shape != (x.shape[axis],):
             raise ShapeError(f"repeat needs one number for each of {x.shape[axis]} elements, got {times.shape}")
-        return take(x, sources(times, room(size, "repeat")), axis=axis)
+        if (long := room(size, "repeat")) and x.shape[axis] == 0:
+            raise ShapeError(f"repeat of no elements fills no {long}: there is no last one", hint="Write size=0.")
+        return take(x, sources(times, long), axis=axis)
     counts = times.read("repeats of repeat", SAID.format("st.repeat(x, repeats, axis, size=n)"))
     if counts.shape != (x.shape[axis],) or (counts < 0).any():
         raise ShapeError(f"repeat needs one number of 0 or more for each of {x.shape[axis]} elements, got {counts}")

@@ -63,7 +63,7 @@ class DType:
         if self.kind in "ui" and isinstance(number, float) and math.isfinite(number):
             number = int(number)
         refuse_unfit(self, (number,))
-        return self.numpy.type(number)
+        return self.numpy.type(float(number) if self.kind == "f" else number)   # bfloat16 takes no long integer
 
     @property
     def bytes(self) -> int:

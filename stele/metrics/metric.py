@@ -9,6 +9,7 @@ from stele.eager.handle import no_grad
 from stele.errors import DTypeError, ShapeError
 from stele.interop.keywords import answering, speaks
 from stele.interop.names import MEASURES
+from stele.ir.types import axis_of
 from stele.nn.module import Module
 
 
@@ -81,7 +82,8 @@ def labels_of(what: str, predictions: Any, labels: Any, axis: int, threshold: fl
     if y.dtype.is_float or y.dtype.is_complex:
         raise DTypeError(f"{what} takes integers as labels, got {y.dtype}", hint="Write labels.astype('int64').")
     if x.ndim == y.ndim + 1:
-        if tuple(n for k, n in enumerate(x.shape) if k != axis % x.ndim) != tuple(y.shape):
+        axis = axis_of(axis, x.ndim)
+        if tuple(n for k, n in enumerate(x.shape) if k != axis) != tuple(y.shape):
             raise ShapeError(f"{what} takes scores with classes on axis {axis} and labels, got {x.shape} and {y.shape}")
         if x.shape[axis] == 1:      # of one class every label is the largest
             raise ShapeError(f"{what} takes scores of two classes or more, got {x.shape} for labels {y.shape}",
