@@ -49,8 +49,9 @@ def is_held(x: Any) -> bool:
     return isinstance(x, Tensor | list | tuple) or (arguments.is_array(x) and x.ndim > 0)
 
 
-def at_home(x: Tensor, device: DeviceLike, requires_grad: bool) -> Tensor:
-    """What was computed of tensors, on a device that is named; a leaf where that is asked for."""
+def at_home(x: Tensor, device: DeviceLike, requires_grad: bool, dtype: DTypeLike | None = None) -> Tensor:
+    """What was computed of tensors, on a device and in a dtype that are named; a leaf where that is asked for."""
+    x = x if dtype is None else x.astype(dtype)
     made = x if device is None else x.to(device)
     return made if requires_grad is False else made.detach().requires_grad_(requires_grad)
 

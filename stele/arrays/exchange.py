@@ -3,10 +3,8 @@
 # pyright: reportUnknownVariableType=false
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Iterator
-from functools import cache, partial
-from inspect import signature
+from functools import partial
 from itertools import zip_longest
 from types import ModuleType
 from typing import Any, cast
@@ -16,7 +14,7 @@ import numpy as np
 from stele.arrays import dlpack
 from stele.arrays.looking import Looking
 from stele.arrays.spellings import ALIASES, argument
-from stele.arrays.ufuncs import method_of, reduced
+from stele.arrays.ufuncs import form_of, method_of, reduced, stele
 from stele.eager.handle import TRACING
 from stele.errors import ArgumentError, CopyError, DTypeError, OptionError, ShapeError
 from stele.ir.door import public
@@ -165,9 +163,6 @@ def counterpart(f: Any, name: str) -> Callable[..., Any] | None:
     return ADAPTED[name] if name in ADAPTED else getattr(room, own) if own in room.__all__ or own in ALIASES else None
 
 
-form_of = cache(signature)
-
-
 def respelled(f: Any, own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
               ) -> tuple[list[Any], dict[str, Any]] | None:
     """The arguments of a function of NumPy as those of its counterpart: what is needed by its place, what is not by
@@ -185,9 +180,9 @@ def respelled(f: Any, own: Callable[..., Any], args: tuple[Any, ...], kwargs: di
             placed.append(x)
         elif not is_usual(x, p.default):
             by_name[name] = x
+    taken = [k for k, p in ours.items() if p.kind is p.POSITIONAL_OR_KEYWORD][:len(placed)]
     for name, x in by_name.items():
-        if (here := spelled(name, ours)) is None or here in [
-                k for k, p in ours.items() if p.kind is p.POSITIONAL_OR_KEYWORD][:len(placed)]:
+        if (here := spelled(name, ours)) is None or here in taken:
             return None
         named[here] = x
     arrays = {name for name, p in ours.items() if str(p.annotation).startswith("TensorLike")}
@@ -234,11 +229,6 @@ def called(f: Any, more: str = "") -> str:
     """A function of NumPy as users call it."""
     where = getattr(f, "__module__", "") or "numpy"
     return f"{where}.{f.__name__}{more}".replace("numpy.", "np.", 1)
-
-
-def stele() -> ModuleType:
-    """The namespace."""
-    return sys.modules["stele"]
 
 
 class Exchange(Looking):

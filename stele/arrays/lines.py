@@ -38,8 +38,7 @@ def linspace(start: TensorLike, stop: TensorLike, num: int = 50, dtype: DTypeLik
     n, closed = arguments.size(plain(num), "num of linspace"), arguments.flag(endpoint, "endpoint of linspace")
     if is_held(start) or is_held(stop):
         first, last, shares = between(start, stop, n, closed)
-        made = first * (1 - shares) + last * shares
-        return at_home(made if dtype is None else made.astype(dtype), device, requires_grad)
+        return at_home(first * (1 - shares) + last * shares, device, requires_grad, dtype)
     ends: Any = [n if isinstance(n, complex) else arguments.number(n, "every end of linspace") for n in (start, stop)]
     first, last = ends
     if isinstance(first + last, complex):
@@ -98,8 +97,7 @@ def logspace(start: TensorLike, stop: TensorLike, num: int = 50, endpoint: bool 
     """
     if any(map(is_held, (start, stop, base))):
         by: Any = constant(base) if is_held(base) else base
-        made = by ** linspace(constant(start), stop, num, None, None, endpoint)
-        return at_home(made if dtype is None else made.astype(dtype), device, False)
+        return at_home(by ** linspace(constant(start), stop, num, None, None, endpoint), device, False, dtype)
     ends = [float(arguments.number(n, "every end of logspace")) for n in (start, stop)]
     line = np.linspace(ends[0], ends[1], arguments.count(num, "num of logspace"),
                        endpoint=arguments.flag(endpoint, "endpoint of logspace"))
@@ -120,7 +118,7 @@ def geomspace(start: TensorLike, stop: TensorLike, num: int = 50, endpoint: bool
     if is_held(start) or is_held(stop):
         first, last, shares = between(start, stop, num, arguments.flag(endpoint, "endpoint of geomspace"))
         made: Any = where(shares == 1, last, first * (last / first) ** shares)
-        return at_home(made if dtype is None else made.astype(dtype), device, False)
+        return at_home(made, device, False, dtype)
     first, last = (float(arguments.number(n, "every end of geomspace")) for n in (start, stop))
     if not first * last > 0:
         raise ShapeError(f"geomspace needs ends of one sign other than 0, got {start} and {stop}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from inspect import signature
 from operator import index
 from types import ModuleType
@@ -23,6 +23,10 @@ RUNNING = {"add": "cumulative_sum", "multiply": "cumulative_prod", "maximum": "c
 COMBINED = {"add": "add", "subtract": "add", "multiply": "mul", "maximum": "max", "minimum": "min"}
 
 
+form_of = cache(signature)
+
+
+@cache
 def method_of(f: np.ufunc, method: str, own: Callable[..., Any] | None) -> Callable[..., Any] | None:
     """A method of a ufunc whose counterpart is `own`; None where tensors have none."""
     known, made = METHODS[method]
@@ -66,7 +70,7 @@ def typed(function: Callable[..., Any], x: Any, dtype: Any) -> Callable[..., Any
     """A function of x in a dtype, which it may have to be told where its results have a wider one."""
     if dtype is None:
         return partial(function, x)
-    return partial(function, x.astype(dtype), **{"dtype": dtype} if "dtype" in signature(function).parameters else {})
+    return partial(function, x.astype(dtype), **{"dtype": dtype} if "dtype" in form_of(function).parameters else {})
 
 
 def parts(f: np.ufunc, own: Callable[..., Any], array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:

@@ -19,6 +19,7 @@ from stele.ir.origin import Where
 from stele.ir.sizes import at
 from stele.ir.types import Type
 from stele.ops.gather import ScatterAdd, rows_added
+from stele.tracing.state import NOWHERE
 from stele.tracing.trace import Traced
 from stele.transform.retype import bind
 
@@ -44,7 +45,7 @@ def sized(base: Any) -> int | None:
     """How many entries a container has; None where it is no more."""
     try:
         return len(base)
-    except (LookupError, AttributeError, ValueError, TypeError):
+    except NOWHERE:
         return None
 
 

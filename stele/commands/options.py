@@ -15,6 +15,7 @@ from stele.ir.record import Record
 BATCH, SEED = 64, 0     # of a run for which nobody asks for others
 
 Threads = Annotated[int | None, Option(Whole(1, MAX_THREADS), "N", "default: one per core")]
+Trust = Annotated[bool, Flag("the model may run code: .pt2, which PyTorch reads")]
 Behind = Annotated[tuple[str, ...], Rest()]     # what the file finds in sys.argv
 
 
@@ -161,7 +162,7 @@ class ViewOptions(Record):
 
     file: Annotated[Path, Word(Path, "FILE", "a model, such as model.onnx", words.model_there)]
     out: Annotated[Path | None, Option(Path, "FILE.html", "default: the model's name and .html", words.new_file)] = None
-    trust: Annotated[bool, Flag("the model may run code: .pt2, which PyTorch reads")] = False
+    trust: Trust = False
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ class ConvertOptions:
     dims: Annotated[Mapping[str, int], Option(words.dim, "NAME=N", (
         "a size that the model leaves open, and the result is not to; may be repeated"), several="times",
         flag="--dim")] = field(default_factory=dict[str, int])
-    trust: Annotated[bool, Flag("the model may run code: .pt2, which PyTorch reads")] = False
+    trust: Trust = False
     threads: Threads = None
 
 

@@ -82,6 +82,9 @@ class Attributes:
         setattr(self.of, key, x)
 
 
+NOWHERE = LookupError, AttributeError, ValueError, TypeError      # what looking for a place raises that is no more
+
+
 class Gone:
     """What a place holds that is no more."""
 
@@ -106,7 +109,7 @@ class Slot(NamedTuple):
         """What it holds, GONE where it is no more."""
         try:
             return self.get()
-        except (LookupError, AttributeError, ValueError, TypeError):
+        except NOWHERE:
             return GONE
 
 

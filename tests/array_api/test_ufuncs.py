@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import stele as st
+from stele.arrays import ufuncs
 from stele.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from tests.styles import all_give, all_raise
 
@@ -123,6 +124,17 @@ def test_gradients_pass_through_methods() -> None:
     assert g.tolist() == [7 + 3 * 4, 7 + 3 * 5]      # of (x0 + x1) (x0^2 + x1 (x0 + x1))
     g = st.grad(lambda x: onto(np.add, x, [0, 0], x).sum())(st.tensor([1.0, 2.0]))
     assert g.tolist() == [2, 2]
+
+
+def test_methods_are_found_once() -> None:
+    """What is known of their arguments is kept: as often as there are methods, and not as there are calls."""
+    x = st.ones(2, 3)
+    for _ in range(2):
+        before = ufuncs.form_of.cache_info().currsize
+        for _ in range(5):
+            np.add.reduce(x, axis=1, keepdims=True)
+            np.maximum.accumulate(x, axis=0, dtype="float64")
+    assert ufuncs.form_of.cache_info().currsize == before
 
 
 def test_what_methods_refuse() -> None:
