@@ -7,6 +7,7 @@ from math import cos, pi
 from typing import TYPE_CHECKING, Any
 
 from stele.arrays.tensor import Tensor, tensor
+from stele.eager.asked import Asked
 from stele.errors import ArgumentError, DataError
 from stele.interop.keywords import answering
 from stele.interop.names import SCHEDULERS
@@ -31,6 +32,8 @@ class Schedule:
     >>> schedule.step(); schedule.step(); optimizer.lr.tolist()
     0.25
     """
+
+    count: int = Asked()    # type: ignore[assignment]
 
     if not TYPE_CHECKING:
         __getattr__ = answering("a schedule", SCHEDULERS)
@@ -123,6 +126,8 @@ class MultiplicativeLR(Schedule):
     >>> schedule.step(); first, round(optimizer.lr.item(), 4)
     (0.5, 0.1667)
     """
+
+    known: tuple[int, float] = Asked()      # type: ignore[assignment]
 
     @checked
     def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[int], float]) -> None:
@@ -627,6 +632,10 @@ class ReduceLROnPlateau(Schedule):
     >>> optimizer.lr.tolist()
     0.25
     """
+
+    best: float = Asked()   # type: ignore[assignment]
+    bad: int = Asked()      # type: ignore[assignment]
+    cooling: int = Asked()  # type: ignore[assignment]
 
     @checked
     def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,

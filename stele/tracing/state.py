@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stele.arrays.spoken import Said
+from stele.eager.asked import asked_of
 from stele.eager.handle import Handle
 from stele.eager.hooks import LEAVES
 from stele.ir.types import DType
@@ -269,7 +270,7 @@ class State:
         if slots := [name for name in slots_of(type(x)) if hasattr(x, name)]:
             self.wait(Attributes(x), path, slots)
         if hasattr(x, "__dict__"):
-            self.wait(vars(x), path)
+            self.wait(vars(x), path, asked=asked_of(type(x)))
             self.wait(Attributes(x), path, [key for key in inherited(type(x)) if key not in vars(x)])
 
     def hold(self, base: Any, path: str, paths: dict[Any, str] | None, names: frozenset[str] | None = None) -> None:
@@ -280,18 +281,20 @@ class State:
             name = paths[key] if paths is not None else str(key)
             self.queue.append((Slot(base, key, name), x, name))
 
-    def wait(self, base: Any, path: str, keys: list[str] | None = None) -> None:
-        """Entries of a namespace of which only those count that code mentions by name."""
+    def wait(self, base: Any, path: str, keys: list[str] | None = None, asked: frozenset[str] = frozenset()) -> None:
+        """Entries of a namespace of which only those count that code mentions by name, and not even these where they
+        are `asked` for in a way that a trace hears of."""
         read_only = isinstance(base, MappingProxyType)
         if not read_only and not (isinstance(base, Attributes) and hasattr(base.of, "__dict__")):
             self.records.append(Record(base, path, entries(base), None))
         for key in entries(base) if keys is None else keys:
             x = base[key]
             item = (Slot(base, key, f"{path}.{key}" if path else key), x)
-            if self.everything or self.is_taken(key, x) or (read_only and is_implicit(key, x)):
+            name = "" if key in asked else key      # which no code takes
+            if self.everything or self.is_taken(name, x) or (read_only and is_implicit(key, x)):
                 self.queue.append((*item, item[0].path))
             else:
-                self.waiting.setdefault(key, []).append(item)
+                self.waiting.setdefault(name, []).append(item)
 
     def is_taken(self, key: str, x: Any) -> bool:
         """Whether code that was seen so far takes an attribute of this name: one that can be called, to call it."""
