@@ -94,7 +94,7 @@ def test_a_configuration_is_trained_and_gone_on_with(folder: Path, capsys: pytes
     found = history(Path("run"))
     assert [row["epoch"] for row in found["epochs"]] == [1, 2, 3] and found["meta"]["lr"] == 0.25
     assert found["meta"]["data"] == "points" and found["meta"]["parameters"] == 3 * 4 + 9 * 2
-    with pytest.raises(DataError, match=r"has lr None, got 1\.0"):
+    with pytest.raises(DataError, match=r"has lr 0\.25, got 1\.0"):
         train(asked(None, resume=Path("run"), lr=1.0))
 
 

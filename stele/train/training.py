@@ -73,8 +73,9 @@ def resumed(options: TrainOptions, state: dict[str, Any]) -> TrainOptions:
     """The options of the run, with those that were given for its rest."""
     was = state["note"]
     for name in ("what", "batch", "seed", "lr", "optimizer"):
-        if (x := getattr(options, name)) is not None and str(x) != was[name]:
-            raise DataError(f"the run in {options.resume} has {'workload' if name == 'what' else name} {was[name]}, "
+        own = was[name] or str(state["history"]["meta"].get(name)).lower()      # where none was given
+        if (x := getattr(options, name)) is not None and str(x) != own:
+            raise DataError(f"the run in {options.resume} has {'workload' if name == 'what' else name} {own}, "
                             f"got {x}. Leave it out to go on with the run, or begin another one.")
     what = was["what"]
     if what not in WORKLOADS and not Path(what).suffix:
