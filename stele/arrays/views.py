@@ -11,22 +11,22 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from stele.arrays.hooking import Hooking
+from stele.arrays.layout import Laid, meet, numbers, reshaped, rows
 from stele.arrays.looking import is_traced
 from stele.arrays.opensize import plain
 from stele.backend.newest import Newest
 from stele.eager.evaluate import evaluate
 from stele.eager.handle import GRAD, TRACING, Handle, is_stepping
-from stele.eager.live import cut, symbol
+from stele.eager.live import alive, cut, symbol
 from stele.eager.template import Template, template, token_of
 from stele.errors import ArgumentError, GraphError
 from stele.ir.graph import Op, Value
 from stele.ir.origin import here
-from stele.ir.sizes import Dim
-from stele.ir.types import Shape, Type, below, product, same, settled
+from stele.ir.types import Shape, Type, product
 from stele.ops import bits, parts
 from stele.ops.generate import iota
 from stele.ops.indexing import Selection, put, written
-from stele.ops.linear import Broadcast, Reshape, Slice, Transpose, reshape
+from stele.ops.linear import Broadcast, Reshape, Slice, Transpose, full, reshape, transfer
 
 FEW = 8     # names that are gone, up to which nobody looks for them
 MOST = 1 << 10
@@ -51,7 +51,7 @@ class Way:
         self.reading = template([x], self.part, False)
         self.writing: Template | None = None
         chain = [self.part]
-        while chain[-1] is not x and builtins.type(chain[-1].op) in (*BACK, Broadcast):
+        while chain[-1] is not x and builtins.type(chain[-1].op) in BACK:
             chain.append(chain[-1].args[0])
         self.chain = chain if chain[-1] is x else None
         self.path = None if any(isinstance(v.op, Broadcast) for v in chain) else self.chain
@@ -73,10 +73,14 @@ class Way:
 
     def written(self, whole: Value, part: Value) -> Value:
         """The whole with another part, op by op."""
+        if self.back is None and self.path is None:
+            return unwritable()
+        return self.with_numbers_of(whole, part)
+
+    def with_numbers_of(self, whole: Value, part: Value) -> Value:
+        """The whole with the numbers of a part, which may be there several times where the part repeats them."""
         if self.back is not None:
             return self.back(self.make, whole, part)
-        if self.path is None:
-            return unwritable()
         path = [self.make(whole)]
         while path[-1] is not whole:
             path.append(path[-1].args[0])
@@ -85,33 +89,37 @@ class Way:
         return part
 
     @cached_property
-    def apart(self) -> Sequence[Dim] | None:
-        """The strides of the part where rows of the whole stand behind each other."""
-        return self.strides(rows(self.whole.shape))
+    def apart(self) -> Laid | None:
+        """Where the part lies in a whole whose rows stand behind each other."""
+        return self.laid((0, rows(self.whole.shape)))
 
-    def strides(self, own: Sequence[Dim]) -> Sequence[Dim] | None:
-        """How far apart elements of the part are, of a whole with such strides; None where NumPy would copy them."""
-        found: Sequence[Dim] | None = own
+    def laid(self, own: Laid) -> Laid | None:
+        """Where the part lies, of a whole that lies so; None where NumPy would copy it."""
+        start, strides = own
         if self.back is crossed:
             for op in reversed(ops_between(self.part, self.whole)):
                 if isinstance(op, Transpose):
-                    found = [found[a] for a in op.axes]
-            return [*found[:-2], found[-2] + found[-1]]
+                    strides = [strides[a] for a in op.axes]
+            return None, [*strides[:-2], strides[-2] + strides[-1]]
         if self.back is other_bits:
             old, new = self.whole.dtype.bits, self.part.dtype.bits
-            return [*(n * old // new for n in own[:-1]), *own[-1:]]
-        chain = () if self.back is not None or self.chain is None else [*pairwise(self.chain)]
-        for v, x in reversed(chain):
+            return None, [*(n * old // new for n in strides[:-1]), *strides[-1:]]
+        if self.back is not None or self.chain is None:
+            return own if self.back is entire else (None, strides)
+        for v, x in reversed([*pairwise(self.chain)]):
             match v.op:
-                case Transpose(axes): found = [found[a] for a in axes]
-                case Slice(_, _, steps): found = [n * step for n, step in zip(found, steps)]
+                case Transpose(axes): strides = [strides[a] for a in axes]
+                case Slice(starts, _, steps):
+                    start = None if start is None else sum((k * n for k, n in zip(starts, strides)), start)
+                    strides = [n * step for n, step in zip(strides, steps)]
                 case Broadcast(shape):
-                    alike = zip(found, x.shape, shape[len(shape) - x.ndim:])
-                    found = [*[0] * (len(shape) - x.ndim), *(n if a == b else 0 for n, a, b in alike)]
-                case _: found = reshaped(numbers(x.shape), numbers(found), numbers(v.shape))
-            if found is None:
-                return None
-        return found
+                    alike = zip(strides, x.shape, shape[len(shape) - x.ndim:])
+                    strides = [*[0] * (len(shape) - x.ndim), *(n if a == b else 0 for n, a, b in alike)]
+                case _:
+                    if (found := reshaped(numbers(x.shape), numbers(strides), numbers(v.shape))) is None:
+                        return None
+                    strides = found
+        return start, strides
 
 
 WAYS: Newest[Any, Way] = Newest(MOST)
@@ -119,13 +127,14 @@ WAYS: Newest[Any, Way] = Newest(MOST)
 
 class Tie(NamedTuple):
     """How a handle comes by its numbers: what `make` gives for those of `whole`, the handle it was made of, and these
-    arguments, or the one of several results at a `place`. `up` is how the whole came by its own. Handles are not kept
-    alive: what nobody can look at needs nothing.
+    arguments, or the one of several results at a `place`. `up` is how the whole came by its own, `kin` are all parts of
+    what is highest up. Handles are not kept alive: what nobody can look at needs nothing.
     """
 
     whole: ref[Family]
     type: Type      # of the whole
     up: Tie | None
+    kin: list[ref[Family]]
     make: Anew
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -134,22 +143,27 @@ class Tie(NamedTuple):
 
     def way(self) -> Way:
         """How numbers pass between the two: found once for all ties like this one."""
-        key = self.make, token((self.args, [*self.kwargs.items()])), self.place, self.type, numbers(self.type.shape)
+        key = self.key()
         if key[1] is None or (way := WAYS.get(key)) is None:
             way = Way(self.made, self.type, self.back)
             if key[1] is not None and way.reading is not None:
                 WAYS[key] = way
         return way
 
+    def key(self) -> tuple[Any, ...]:
+        """What all ties like this one have in common; the second of it is None where nothing stands for arguments."""
+        arguments = token((self.args, [*self.kwargs.items()]))
+        return self.make, arguments, self.place, self.type, numbers(self.type.shape)
+
     def made(self, whole: Value) -> Value:
         """The part of other numbers."""
         y = self.make(whole, self.args, self.kwargs)
         return y if self.place is None else y[self.place]
 
-    def seen(self) -> tuple[Way, Sequence[Dim] | None]:
-        """The way, and how far apart NumPy has the elements of the part; None where it would have made a copy."""
+    def seen(self) -> tuple[Way, Laid | None]:
+        """The way, and where NumPy has the elements of the part; None where it would have made a copy."""
         way, own = self.way(), None if self.up is None else self.up.seen()[1]
-        return way, way.apart if own is None else way.strides(own)
+        return way, way.apart if own is None else way.laid(own)
 
 
 def token(a: Any) -> Any:
@@ -182,8 +196,14 @@ def whole_of(op: Any, x: Value, part: Value) -> Value:
     return op.vjp(None, part, x, x)[0]
 
 
+def repeated(op: Any, x: Value, part: Value) -> Value:
+    """What a part repeats."""
+    one = [1] * (part.ndim - x.ndim) + [1 if n == 1 else k for n, k in zip(x.shape, part.shape[part.ndim - x.ndim:])]
+    return reshape(Slice((0,) * part.ndim, tuple(one), (1,) * part.ndim)(part), x.shape)
+
+
 BACK: dict[type, Callable[[Any, Value, Value], Value]] = {
-    Reshape: whole_of, Transpose: whole_of,
+    Reshape: whole_of, Transpose: whole_of, Broadcast: repeated,
     Slice: lambda op, x, part: written(x, part, Selection([*op.starts], [*op.shape], [*op.steps]))}
 """Ops whose operand can be made of it and of another result."""
 
@@ -223,47 +243,6 @@ def other_bits(make: Make, whole: Value, part: Value) -> Value:
     return bits.seen_as(part, whole.dtype) if part.dtype != whole.dtype else Reshape(whole.shape)(part)
 
 
-def numbers(shape: Sequence[Dim]) -> Shape:
-    """A shape with the numbers of open sizes that were asked for, as numbers stand for them elsewhere."""
-    return tuple(map(settled, shape))
-
-
-def rows(shape: Shape) -> list[Dim]:
-    """How many elements apart the neighbours along each axis are, where rows stand behind each other."""
-    found: list[Dim] = [1]
-    for n in shape[:0:-1]:
-        found.append(found[-1] * n)
-    return found[::-1][:len(shape)]
-
-
-def reshaped(shape: Shape, strides: Sequence[Dim], new: Shape) -> list[Dim] | None:
-    """The strides of elements under another shape; None where there are none, and they are copied.
-
-    >>> reshaped((2, 6), (6, 1), (2, 2, 3)), reshaped((6, 2), (1, 6), (2, 3, 2)), reshaped((6, 2), (1, 6), (12,))
-    ([6, 3, 1], [3, 1, 6], None)
-    """
-    if 0 in shape or [*strides] == rows(shape):
-        return rows(new)
-    old = [(n, stride) for n, stride in zip(shape, strides) if n != 1]
-    found: list[Dim] = []
-    i = k = 0
-    while k < len(new):
-        if new[k] == 1 or i == len(old):
-            found, k = [*found, 1], k + 1
-            continue
-        there, wanted, j, m = old[i][0], new[k], i + 1, k + 1     # axes i to j are seen as axes k to m
-        while not same(there, wanted):
-            if below(wanted, there):
-                wanted, m = wanted * new[m], m + 1
-            else:
-                there, j = there * old[j][0], j + 1
-        if not all(same(apart, inner * n) for (_, apart), (n, inner) in pairwise(old[i:j])):
-            return None
-        found += [old[j - 1][1] * stride for stride in rows(new[k:m])]
-        i, k = j, m
-    return found
-
-
 class Family(Hooking):
     """A tensor, with what it is a part of and what parts of it there are, if any."""
 
@@ -279,14 +258,18 @@ class Family(Hooking):
             tie, v = whole.tie, whole._value
         else:       # where arguments are open sizes, which are other numbers in other traces
             tie, v, args, kwargs = whole.tie, whole.value, plain(args), {name: plain(x) for name, x in kwargs.items()}
-        self.tie = new(Tie, (ref(whole), v.type, tie, make, args, kwargs, place, back))
-        if (parts := whole.parts) is None:
-            whole.parts = [ref(self)]
+        parts: list[ref[Family]] | None = whole.parts
+        if parts is None:
+            whole.parts = parts = [ref(self)]
         else:
             noted(parts, self)
+        kin = parts if tie is None else tie.kin
+        self.tie = new(Tie, (ref(whole), v.type, tie, kin, make, args, kwargs, place, back))
         while tie is not None:
             if (above := tie.whole()) is not None:
                 noted(above.parts, self)    # type: ignore[arg-type]
+            elif tie.up is None:
+                noted(tie.kin, self)
             tie = tie.up
 
     def is_part(self, whole: Family, make: Anew, key: Any) -> bool:
@@ -295,15 +278,26 @@ class Family(Hooking):
         return tie is not None and tie.make is make and tie.whole() is whole and tie.args[0] == key and \
             whole.value.type == tie.type
 
-    def ways(self) -> Iterator[tuple[Way, Family | None]]:
-        """The ways from this tensor up, as far as NumPy makes no copies, with the tensors there that are still held."""
+    def ties(self) -> Iterator[tuple[Tie, Way]]:
+        """The ties from this tensor up, as far as NumPy makes no copies, with the ways there."""
         tie = self.tie
         while tie is not None:
-            (way, apart), above = tie.seen(), tie.whole()
-            if apart is None:
+            way, laid = tie.seen()
+            if laid is None:
                 return
-            yield way, above if above is not None and above.value.type == tie.type else None
+            yield tie, way
             tie = tie.up
+
+    def above(self, tie: Tie) -> Family | None:
+        """What a tie leads up to, None where that is held no more, or by nobody who could look."""
+        x = tie.whole()
+        return x if x is not None and self.sees(x) and x.value.type == tie.type else None
+
+    def sees(self, x: Family) -> bool:
+        """Whether what is written to this tensor is seen in another one at once: one that was made where it is written,
+        or one that is found there from outside."""
+        inside = TRACING.get()
+        return x.home is inside or (inside is not None and (self.home is inside or inside.finds(x)))
 
     def refuse_leaf(self) -> None:
         """Raises GraphError where a write in place would lose the gradient of this tensor, or of what it is part of."""
@@ -311,10 +305,10 @@ class Family(Hooking):
         while tie is not None and tie.make is not detached and not (
                 (above := tie.whole()) is not None and above.leaf and above.requires_grad):
             tie = tie.up
-        ways = () if tie is None or tie.make is detached else self.ways()
-        if GRAD.get() and (self.leaf or ways):
-            for x in (self, *(above for _, above in ways if above is not None)):
-                if x.leaf and x.requires_grad:
+        ties = () if tie is None or tie.make is detached else self.ties()
+        if GRAD.get() and (self.leaf or ties):
+            for x in (self, *(self.above(tie) for tie, _ in ties)):
+                if x is not None and x.leaf and x.requires_grad:
                     raise GraphError("a tensor that requires gradients is rebound in place, so its gradient would be "
                                      "lost", hint="Do it inside `with st.no_grad():`, or write y = x + 1.")
 
@@ -328,48 +322,118 @@ class Family(Hooking):
     def write(self, value: Value) -> None:
         """Rebinds this tensor, and all that in NumPy would share its memory.
 
-        Of those that were there before a function is traced only what it writes to itself: the others follow when it
-        has run.
+        Of those that were there before a function is traced it writes to this one, or to the whole that it is a part
+        of: the others only show it until the function has run, and follow then.
         """
-        made = self.shared(value) if self.tie is not None or self.parts is not None else ()
+        inside, root, made = TRACING.get(), *self.shared(value)
         REBIND(self, value)
         for x, v in made:
-            REBIND(x, cut(v) if x.leaf or (x.requires_grad and not GRAD.get()) else v)
-            if x.home is TRACING.get() and not x.leaf and x.dtype.is_float and GRAD.get() and not x.is_detached():
+            v = cut(v) if x.leaf or (x.requires_grad and not GRAD.get()) else v
+            if x.home is inside or x is root:
+                REBIND(x, v)
+            else:
+                inside.follow(x, alive(v))  # type: ignore[union-attr]
+            if x.home is inside and not x.leaf and x.dtype.is_float and GRAD.get() and not x.is_detached():
                 x._requires_grad = x._requires_grad or self._requires_grad
-        if made and is_stepping() and TRACING.get() is None and not is_traced(self.value):
+        if made and is_stepping() and inside is None and not is_traced(self.value):
             evaluate([x.value for x, _ in made])    # each op has its numbers at once
 
-    def shared(self, value: Value) -> list[tuple[Family, Value]]:
-        """The other tensors of this family with their numbers, once this one has these."""
+    def shared(self, value: Value) -> tuple[Family, list[tuple[Family, Value]]]:
+        """The highest tensor that this one is a part of, and the others of its family with their numbers, once this
+        one has these."""
         root: Family = self
         made: list[tuple[Family, Value]] = []
-        inside = TRACING.get()
-        if self.home is inside and value.type != self.value.type:
-            return made
-        if self.home is inside and (ways := [*self.ways()]) and (top := highest(ways)) is not None:
-            root = ways[top][1]     # type: ignore[assignment]
-            wholes: list[Value] = [root.value]
-            for way, _ in reversed(ways[1:top + 1]):
-                wholes.append(way.read(wholes[-1]))
-            new = value
-            for (way, _), old in zip(ways, reversed(wholes)):
-                new = way.replaced(old, new)
-            made.append((root, new))
+        if (self.tie is None and self.parts is None) or value.type != self.value.type:
+            return root, made
+        inside, ties = TRACING.get(), [*self.ties()]
+        above = [self.above(tie) for tie, _ in ties]
+        mine = [] if (top := highest(above)) is None else ties[:top + 1]
+        if mine:
+            root = above[len(mine) - 1]     # type: ignore[assignment]
+            made.append((root, into(mine, root.value, value)))
         whole = made[0][1] if made else value
+        known = {id(self), id(root)}
         for part in [*(root.parts or ())]:
-            if (x := part()) is None or x is self or x.home is not inside:
+            if (x := part()) is None or id(x) in known or not self.sees(x):
                 continue
-            ways = [*x.ways()]
-            at = next((k for k, (_, above) in enumerate(ways) if above is root), None)
-            if at is not None:
-                v = whole
-                for way, _ in reversed(ways[:at + 1]):
-                    v = way.read(v)
-                made.append((x, v))
-        return made
+            its = [*x.ties()]
+            at = next((k for k, (tie, _) in enumerate(its) if tie.whole() is root), None)
+            if at is not None and (x.home is inside or overlap(mine, its[:at + 1])):
+                known.add(id(x))
+                made.append((x, out_of(its[:at + 1], whole)))
+        if ties and above[-1] is None:      # which those who are left share without it
+            made += self.siblings(ties, value, known)
+        return root, made
+
+    def siblings(self, ties: Ties, value: Value, known: set[int]) -> Iterator[tuple[Family, Value]]:
+        """The other parts, not `known` yet, of wholes that are gone, where they have elements of this tensor."""
+        for part in [*ties[-1][0].kin]:
+            if (x := part()) is None or id(x) in known or not self.sees(x):
+                continue
+            its = [*x.ties()]
+            at = common(self, ties, x, its) or (0, 0)
+            if all(at) and overlap(mine := ties[:at[0]], theirs := its[:at[1]]):
+                whole = into(theirs, zeros(mine[-1][0].type), x.value, Way.with_numbers_of)
+                yield x, out_of(theirs, into(mine, whole, value))
 
     value = property(Handle.value.fget, write)      # type: ignore[assignment]
+
+
+Ties = Sequence[tuple[Tie, Way]]
+
+
+def into(ties: Ties, whole: Value, part: Value, put: Callable[[Way, Value, Value], Value] = Way.replaced) -> Value:
+    """A whole with other numbers in the place of a part that these ties lead up from."""
+    wholes = [whole]
+    for _, way in reversed(ties[1:]):
+        wholes.append(way.read(wholes[-1]))
+    for (_, way), old in zip(ties, reversed(wholes)):
+        part = put(way, old, part)
+    return part
+
+
+def out_of(ties: Ties, whole: Value) -> Value:
+    """The part of a whole that these ties lead up from."""
+    for _, way in reversed(ties):
+        whole = way.read(whole)
+    return whole
+
+
+def zeros(type: Type) -> Value:
+    """Zeros of a type."""
+    return transfer(full(type.shape, 0, type.dtype), type.device)
+
+
+def overlap(a: Ties, b: Ties) -> bool:
+    """Whether two parts have elements of their whole in common: one that no ties lead up from is the whole."""
+    shape, found = (b or a)[-1][0].type.shape, list[tuple[Laid | None, Shape]]()
+    for ties in (a, b):
+        laid: Laid | None = 0, rows(shape)
+        for _, way in reversed(ties):
+            laid = laid and way.laid(laid)
+        found.append((laid, ties[0][1].part.shape if ties else shape))
+    return meet(*found)
+
+
+def related(xs: Sequence[Family], written: Sequence[int]) -> tuple[Any, ...]:
+    """Which of some tensors have elements in common with those of them that are written to, and how."""
+    near = {id(x.tie.kin) for x in xs if x.tie is not None}
+    if not near or near.isdisjoint(id(x.parts if x.tie is None else x.tie.kin) for x in map(xs.__getitem__, written)):
+        return ()
+    found, up = list[Any](), [[*x.ties()] for x in xs]
+    for k, j in ((k, j) for k in written for j in range(len(xs)) if j != k):
+        if (at := common(xs[k], up[k], xs[j], up[j])) is not None:
+            mine, theirs = up[k][:at[0]], up[j][:at[1]]
+            if overlap(mine, theirs):
+                keys = [tie.key() for tie, _ in (*mine, *theirs)]
+                found.append((k, j, *(key if key[1] is not None else object() for key in keys)))
+    return tuple(found)
+
+
+def common(x: Family, its: Ties, y: Family, others: Ties) -> tuple[int, int] | None:
+    """How many ties lead up from each of two tensors to the lowest that both are parts of, or are themselves."""
+    lines = [[ref(of), *(tie.whole for tie, _ in ties)] for of, ties in ((x, its), (y, others))]
+    return next(((k, j) for k, a in enumerate(lines[0]) for j, b in enumerate(lines[1]) if a is b), None)
 
 
 def noted(parts: list[ref[Family]], x: Family) -> None:
@@ -383,9 +447,9 @@ def noted(parts: list[ref[Family]], x: Family) -> None:
                 del parts[k]
 
 
-def highest(ways: Sequence[tuple[Way, Family | None]]) -> int | None:
+def highest(above: Sequence[Family | None]) -> int | None:
     """The last of the tensors that are still held."""
-    return max((k for k, (_, above) in enumerate(ways) if above is not None), default=None)
+    return max((k for k, x in enumerate(above) if x is not None), default=None)
 
 
 REBIND: Any = Handle.value.fset

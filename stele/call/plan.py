@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stele.arrays.tensor import Tensor
+from stele.arrays.views import related
 from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.eager.evaluate import known
@@ -85,6 +86,8 @@ class Plan:
         number = {id(h): k for k, h in enumerate(traced.handles)}
         self.aliases = [(slot.base, slot.key, number[id_]) for id_, slots in state.tensors.items() if id_ in number
                         for slot in slots]
+        self.written = [h for h, _ in traced.writes]
+        self.related = related(traced.handles, self.written)    # type: ignore[arg-type]
         self.differentiable = traced.pure and any(m.requires_grad for m in traced.made)
 
     def getter(self, handle: Handle) -> Getter:

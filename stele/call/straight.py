@@ -10,6 +10,7 @@ from weakref import ref
 import numpy as np
 
 from stele.arrays.tensor import Tensor
+from stele.arrays.views import related
 from stele.backend.buffers import Buffer
 from stele.backend.locks import RUNNING
 from stele.backend.source import written
@@ -75,7 +76,7 @@ class Writer:
             "MISS": MISS, "Tensor": Tensor, "Buffer": Buffer, "ndarray": np.ndarray, "plan": plan,
             "sizes": sizes, "grad_mode": GRAD.get, "following": FOLLOWER.get, "evaluate": evaluate,
             "is_alone": is_alone, "result": result, "unflatten": tree.unflatten, "new": object.__new__,
-            "Live": Live, "ref": ref, "Refilled": Refilled, "own": plan.program.run}
+            "Live": Live, "ref": ref, "Refilled": Refilled, "related": related, "own": plan.program.run}
         self.read = [h for kind, h in plan.inputs if kind == "handle"]
         self.state = [k for k, (base, _) in enumerate(plan.getters) if base is not None]
         self.handles = [f"x{key}" if base is None else f"h{k}" for k, (base, key) in enumerate(plan.getters)]
@@ -123,6 +124,9 @@ class Writer:
             lines.append(f"if {' is '.join(self.handles)}: return MISS")
         elif n > 2:
             lines.append(f"if len({{*map(id, ({self.all(range(n))}))}}) != {n}: return MISS")
+        if plan.written and n > 1:
+            lines.append(f"if related(({self.all(range(n))}), {self.name(plan.written)}) != {self.name(plan.related)}: "
+                         "return MISS")
         return lines
 
     def like(self, k: int, leaves: Sequence[Any]) -> str:

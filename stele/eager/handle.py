@@ -29,6 +29,15 @@ class Tracing(Protocol):
     def write(self, handle: Handle, value: Live) -> None:
         """Rebinds a handle from outside; seen inside only, until the trace is over."""
 
+    def finds(self, handle: Handle) -> bool:
+        """Whether a handle from outside is one that the code could find."""
+        return True
+
+    def follow(self, handle: Handle, value: Live) -> None:
+        """Has a handle from outside mean something else, as it shares what was written to another one; it does so
+        outside as well once the other one is rebound.
+        """
+
     def array(self, array: Array) -> Live | None:
         """What a NumPy array from outside means inside, if calls can find it again; None for one made inside."""
         return None

@@ -21,13 +21,16 @@ class Body(Tracing):
     """One function of such an op: it sees what is outside, of which `known` has the values that it read.
 
     What it rebinds there is to be handed through, as `carried`: `now` has its values inside the function, `missed` what
-    was not known to be carried. `what` is what errors call the function.
+    was not known to be carried: what is `written`, and what is `touched` of what is `following`. `what` is what errors
+    call the function.
     """
 
     def __init__(self, what: str, outer: Tracing | None, carried: Sequence[Handle]) -> None:
         self.what, self.outer, self.carried = what, outer, carried
         self.now: dict[int, Live] = {}     # by id
-        self.missed: list[Handle] = []
+        self.written: list[Handle] = []
+        self.following: dict[int, Handle] = {}
+        self.touched: set[int] = set()
         self.known: set[Value] = set()
         self.differentiable = False
 
@@ -36,6 +39,12 @@ class Body(Tracing):
         self.now = dict(zip(map(id, self.carried), map(alive, carried)))
         with tracing_into(self):
             return f()
+
+    @property
+    def missed(self) -> list[Handle]:
+        """What was not known to be carried: what is rebound, and what was read of what follows that."""
+        following = [handle for key, handle in self.following.items() if key in self.touched]
+        return [handle for handle in (*self.written, *following) if all(handle is not other for other in self.carried)]
 
     @property
     def left(self) -> list[Live]:
@@ -56,6 +65,7 @@ class Body(Tracing):
 
     def read(self, handle: Handle) -> Live:
         self.differentiable = self.differentiable or handle.requires_grad
+        self.touched.add(id(handle))
         if id(handle) in self.now:
             return self.now[id(handle)]
         self.known.add(v := self.before(handle))
@@ -89,8 +99,15 @@ class Body(Tracing):
         if value.dtype != before.dtype or value.shape != before.shape:
             raise TraceError(f"{self.what} rebinds a tensor {before.type} from outside to one of {value.type}",
                              hint="What is carried on keeps its type: cast or reshape the new value.")
-        if all(handle is not other for other in (*self.carried, *self.missed)):
-            self.missed.append(handle)
+        if all(handle is not other for other in self.written):
+            self.written.append(handle)
+        self.now[id(handle)] = value
+
+    def finds(self, handle: Handle) -> bool:
+        return handle.home is self.outer or (self.outer is not None and self.outer.finds(handle))
+
+    def follow(self, handle: Handle, value: Live) -> None:
+        self.following[id(handle)] = handle
         self.now[id(handle)] = value
 
     def read_grad(self, handle: Handle) -> Any:

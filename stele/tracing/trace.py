@@ -43,6 +43,7 @@ class Seen:
     handle: Handle
     entry: Live | None = None
     value: Live | None = None
+    is_written: bool = False    # itself, and not what it shares memory with
     grad: Any = UNREAD
     grad_read: bool = False
 
@@ -80,6 +81,15 @@ class Trace(Tracing):
         return None if seen is None else seen.value
 
     def write(self, handle: Handle, value: Live) -> None:
+        seen = self.of(handle)
+        seen.value, seen.is_written = value, True
+
+    def finds(self, handle: Handle) -> bool:
+        return handle.home is None and id(handle) in self.labels
+
+    def follow(self, handle: Handle, value: Live) -> None:
+        if value.type != (type := self.read(handle).type):
+            raise TraceError(f"{type} shares memory with what is written to here, and such sizes do not stay open")
         self.of(handle).value = value
 
     def array(self, array: Array) -> Live | None:
@@ -292,7 +302,7 @@ class Collector:
         rebase(self.state, [slot for slot, _, _ in slots], {id(x) for x in stays})
         seen = list(self.scope.seen.values())
         writes = [(self.place(s.handle), self.result(s.value)) for s in seen
-                  if s.value is not None and s.value is not s.entry]
+                  if s.value is not None and s.is_written and s.value is not s.entry]
         grads = [(self.place(s.handle), self.part(s.grad, "a gradient")) for s in seen
                  if s.grad is not UNREAD and s.grad is not s.handle._grad]
         grads_read = [(self.place(s.handle), None if s.handle._grad is None else self.place(s.handle._grad))
