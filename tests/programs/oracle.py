@@ -272,6 +272,7 @@ class Oracle:
             made = self.steps(body, {**env, **dict(zip(body.inputs, given))})
             if [(c.shape, c.dtype) for c in made[:count]] != [(c.shape, c.dtype) for c in carry]:
                 raise ValueError("a carry changes its type")
+            made = [Cell(c.array.copy(), c.dtype) for c in made]    # what later steps write does not reach them
             carry = made[:count]
             rows.append(made[count:])
         rows = rows[::-1] if step.attributes["reverse"] else rows
@@ -292,7 +293,7 @@ class Oracle:
             made = self.steps(body, {**env, **dict(zip(body.inputs, state))})
             if [(c.shape, c.dtype) for c in made] != [(c.shape, c.dtype) for c in operands]:
                 raise ValueError("what is carried changes its type")
-            state = [Cell(c.array, c.dtype) for c in made]
+            state = [Cell(c.array.copy(), c.dtype) for c in made]
         return state
 
 
