@@ -52,7 +52,7 @@ SPECIAL: dict[str, tuple[tuple[float, float], ...]] = {
     "erfinv":   ((0.0, 0), (-0.0, -0.0), (1, INF), (-1, -INF), (1.5, NAN), (-2, NAN), (INF, NAN), (-INF, NAN)),
     "ndtr":     ((0.0, 0.5), (-0.0, 0.5), (INF, 1), (-INF, 0), (40, 1), (-40, 0)),
     "ndtri":    ((0.0, -INF), (-0.0, -INF), (1, INF), (0.5, 0), (-1, NAN), (2, NAN), (INF, NAN), (-INF, NAN)),
-    "log_ndtr": ((0.0, -math.log(2)), (-0.0, -math.log(2)), (INF, -0.0), (-INF, -INF)),
+    "log_ndtr": ((0.0, -math.log(2)), (-0.0, -math.log(2)), (INF, -0.0), (-INF, -INF), (9.0, -1.1285884059538406e-19)),
     "entr":     ((0.0, 0), (-0.0, 0), (1, -0.0), (0.5, math.log(2) / 2), (-1, -INF), (INF, -INF), (-INF, -INF)),
     "logit":    ((0.0, -INF), (-0.0, -INF), (1, INF), (0.5, 0), (0.25, -math.log(3)), (-1, NAN), (2, NAN),
                  (INF, NAN), (-INF, NAN)),

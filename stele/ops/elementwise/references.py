@@ -200,7 +200,7 @@ def log_normal(x: float) -> float:
     """The logarithm of the normal distribution function."""
     if x < -1:
         return -x * x / 2 + math.log(scaled_erfc(-x * math.sqrt(0.5)) / 2)
-    return math.log1p(-math.erfc(x * math.sqrt(0.5)) / 2)
+    return math.log1p(-normal(-x))
 
 
 def sinc(x: Array) -> Array:
