@@ -21,6 +21,7 @@ from stele.arrays.keys import is_simple, resolved, whole_numbers
 from stele.arrays.looking import is_traced
 from stele.arrays.opensize import plain
 from stele.arrays.spellings import BORROWED, METHODS, Borrowed, absent
+from stele.arrays.ufuncs import put_into
 from stele.arrays.views import Back, crossed, detached, entire, imaginary_part, other_bits, real_part
 from stele.backend.buffers import Buffer
 from stele.backend.devices import Device, Stream, current, find, is_device
@@ -62,6 +63,8 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
     def lifted(*args: Any, **kwargs: Any) -> Any:
         operands: list[Value] = []
         try:
+            if "out" in kwargs:
+                return put_into(lifted, args, kwargs)
             key = kind_of(args, kwargs, operands) if TRACING.get() is None else None
             if (seen := seen_before.get(key)) is not None:
                 return recorded(seen, operands, here())
@@ -220,6 +223,8 @@ def seeing(f: Callable[..., Any], back: Back | None = None, axes: int = 0) -> Ca
         except Exception as error:
             leaving(error)
             raise
+        if "out" in kwargs:
+            return y
         if args:
             x, rest = args[0], args[1:]
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from inspect import signature
 from operator import index
@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from stele.arrays.looking import Looking
-from stele.errors import ArgumentError, DTypeError, IndexOutOfRange
+from stele.errors import ArgumentError, DTypeError, IndexOutOfRange, kind
 from stele.ops.arguments import refuse
 
 REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
@@ -46,6 +46,27 @@ def with_methods(functions: Iterable[tuple[str, Any]]) -> None:
 def stele() -> ModuleType:
     """The namespace."""
     return sys.modules["stele"]
+
+
+def put_into(f: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """What a function of tensors gives, written into the tensors that are given as `out`, which are returned.
+
+    With `where`, a ufunc's result is written where that is True. Raises ArgumentError for an `out` that is no tensor,
+    for another number of them, and for a mask where NumPy has no ufunc.
+    """
+    named = {name: x for name, x in kwargs.items() if name != "out"}
+    if (out := kwargs["out"]) is None:
+        return f(*args, **named)
+    mask = named.pop("where", True) if isinstance(getattr(np, f.__name__, None), np.ufunc) else True
+    made, given = f(*args, **named), out if isinstance(out, tuple | list) else (out,)
+    found = made if isinstance(made, tuple | list) else (made,)
+    if len(given) != len(found) or not all(isinstance(x, Looking) for x in given):
+        wanted = "a tensor" if len(found) == 1 else f"{len(found)} tensors"
+        raise ArgumentError(f"out of {f.__name__} needs {wanted}, got {kind(out)}",
+                            hint="Write array[...] = f(x).numpy() into an array of NumPy.")
+    for x, y in zip(given, found):
+        x.rebind((y if mask is True else stele().where(mask, y, x)).broadcast_to(x.shape))
+    return out if made is found else given[0]
 
 
 def reduced(f: np.ufunc, own: Callable[..., Any], array: Any, axis: Any = 0, dtype: Any = None, *,
