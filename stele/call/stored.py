@@ -150,7 +150,7 @@ class Recorder:
         """Where inputs come from and results go: lists of a kind of place and which of those it is."""
         traced, arguments = self.traced, self.arguments
         self.refuse_sums()
-        if traced.refilled:
+        if traced.refilled or traced.filled:
             raise DataError(f"{self.name} changes a list or dict among its arguments, which no saved program can",
                             hint="Let it return what is new.")
         constants = [["state", self.states.name(Tensor(v), "constant")] for v in traced.constants]

@@ -19,6 +19,7 @@ from stele.eager.evaluate import devices, evaluate
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import GRAD
 from stele.eager.live import Live, result
+from stele.errors import ArgumentError
 from stele.ir.graph import Parameter
 from stele.ir.types import HOME
 from stele.tracing import tree
@@ -50,6 +51,17 @@ def straight(plan: Plan, sizes: Mapping[str, int], leaves: Sequence[Any] | None,
         f"        evaluate([{text.all(text.read, '._value')}])"], text.known)
 
 
+def refuse_unfillable(x: np.ndarray[Any, Any], others: Sequence[np.ndarray[Any, Any]]) -> None:
+    """Raises ArgumentError where an array that is written to may not be, or where others of the arguments may have
+    elements of it.
+    """
+    if not x.flags.writeable:
+        raise ArgumentError("an array that the compiled function writes to is read-only", hint="Pass a copy of it.")
+    if any(np.may_share_memory(x, other) for other in others):
+        raise ArgumentError("an array that the compiled function writes to shares memory with another argument",
+                            hint="Pass tensors, st.tensor(array), which share what is written, or a copy.")
+
+
 class Refilled(NamedTuple):
     """What a call returns where it changes containers among its arguments, and what each holds from now on: the spec
     and the leaves of a container like it."""
@@ -76,7 +88,8 @@ class Writer:
             "MISS": MISS, "Tensor": Tensor, "Buffer": Buffer, "ndarray": np.ndarray, "plan": plan,
             "sizes": sizes, "grad_mode": GRAD.get, "following": FOLLOWER.get, "evaluate": evaluate,
             "is_alone": is_alone, "result": result, "unflatten": tree.unflatten, "new": object.__new__,
-            "Live": Live, "ref": ref, "Refilled": Refilled, "related": related, "own": plan.program.run}
+            "Live": Live, "ref": ref, "Refilled": Refilled, "related": related, "copyto": np.copyto,
+            "refuse_unfillable": refuse_unfillable, "own": plan.program.run}
         self.read = [h for kind, h in plan.inputs if kind == "handle"]
         self.state = [k for k, (base, _) in enumerate(plan.getters) if base is not None]
         self.handles = [f"x{key}" if base is None else f"h{k}" for k, (base, key) in enumerate(plan.getters)]
@@ -172,6 +185,9 @@ class Writer:
             pairs = "".join(f"({k}, {self.handles[h]}), " for k, h in plan.donated)
             lines.append(f"keep = frozenset([k for k, x in ({pairs}) if not is_alone(x)])")
         inputs = [*(self.input(kind, k) for kind, k in plan.inputs), *map(self.name, plan.constants)]
+        arrays = [k for kind, k in plan.inputs if kind == "argument"]
+        lines += [f"refuse_unfillable(x{k}, [{', '.join(f'x{j}' for j in arrays if j != k)}])"
+                  for k, _ in self.traced.filled]
         lines.append(f"buffers = [{', '.join(inputs)}]")
         if self.traced.pure:
             return [*lines, "made = run(buffers, sizes)", *self.results()]
@@ -197,6 +213,7 @@ class Writer:
             x = self.handles[h]
             lines += [f"if made[{j}] is not {x}._value.data or {x}._value.args or {x}.parts or {x}.tie:",
                       f"    {x}.value = result({', '.join(self.parameter(j))}, made[{j}])"]
+        lines += [f"copyto(x{k}, made[{j}].array)" for k, j in traced.filled]
         lines += [f"{self.handles[h]}._grad = {self.part(part)}" for h, part in traced.grads]
         lines += [f"{self.name(slot.base)}[{self.name(slot.key)}] = {self.tree(spec, parts)}"
                   for slot, spec, parts in traced.slots]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, MappingView, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, MappingView, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import ModuleType
@@ -33,6 +33,7 @@ from stele.tracing.state import SCALARS, Record, Slot, State, is_open
 from stele.tracing.watched import Left, Watch
 
 UNREAD: Any = object()
+LONGEST = 1 << 20       # bytes of an array that are looked at again once a function was traced
 ONCE = Iterator, AsyncIterator, Coroutine, MappingView
 
 
@@ -148,7 +149,8 @@ class Part(NamedTuple):
 class Traced:
     """What a call reads, makes and rebinds: a graph, whose parameters are `inputs` and then `constants`, and how
     handles, slots and what is returned come by its results, and so do containers among the arguments that are
-    `refilled`. Which leaves of the arguments are numbers or texts in entries of dicts that were left `unread`."""
+    `refilled` and arrays there that are `filled`. Which leaves of the arguments are numbers or texts in entries of
+    dicts that were left `unread`."""
 
     graph: Graph
     handles: list[Handle]
@@ -163,13 +165,14 @@ class Traced:
         default_factory=list[tuple[Slot, "tree.Spec | None", list[Part]]])
     refilled: list[tuple[tree.Held, tree.Spec | None, list[Part]]] = field(
         default_factory=list[tuple[tree.Held, "tree.Spec | None", list[Part]]])
+    filled: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     state: State = field(default_factory=lambda: State({}))
     arrays: list[Slot] = field(default_factory=list[Slot])
     unread: frozenset[int] = frozenset()
     pure: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pure = not (self.writes or self.grads or self.slots)
+        self.pure = not (self.writes or self.grads or self.slots or self.filled)
 
     @property
     def changes(self) -> bool:
@@ -201,17 +204,18 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
     scope = Trace(labels, {id(x): types[k] for k, x in enumerate(leaves) if isinstance(x, Handle)}, state.arrays)
     try:
         with setting(SIZES, sizes), tracing_into(scope):
-            arrays = {k: Tensor(symbol(names[k], types[k])) for k, x in enumerate(leaves)
-                      if isinstance(x, np.ndarray)}
+            symbols = {k: symbol(names[k], types[k]) for k, x in enumerate(leaves) if isinstance(x, np.ndarray)}
+            arrays = {k: Tensor(v) for k, v in symbols.items()}
             args, kwargs = watch.given([arrays.get(k, x) for k, x in enumerate(leaves)])
             given = [(x, watch.entries(x)) for x in watch.made]
-            before = draws(state)
+            before, arrays_before = draws(state), kept(state.arrays.values())
             if UNSEEDED in state.called:
                 note("a generator of random numbers is made inside of a compiled function, without a seed: its numbers "
                      "are drawn once, and every call repeats them. Draw with st.rand, st.randn or st.dropout, or pass "
                      "the numbers.")
             y = f(*args, **kwargs)
             refuse_draws(before, draws(state))
+            refuse_writes(arrays_before)
             if scope.placed:
                 state.numbers.append((Slot(Places(), "device", "st.device"), current()))
             if scope.asks_hooks:
@@ -220,7 +224,7 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             known = {id(record.base) for record in state.records}
             state.numbers += [found for found in scope.asked.values() if id(found[0].base) in known]
             refilled = [x for x, old in given if not tree.same(watch.entries(x), old)]
-            made = Collector(scope, state, arrays, leaves, watch).collect(y, sizes.guards, refilled)
+            made = Collector(scope, state, symbols, arrays, leaves, watch).collect(y, sizes.guards, refilled)
             made.unread = watch.unread()
     finally:
         with setting(SIZES, sizes):     # keys that are sizes are found by their numbers
@@ -265,6 +269,28 @@ def refuse_draws(before: dict[str, object], after: dict[str, object]) -> None:
                              hint="Draw with st.rand, st.randn or st.dropout, or pass the numbers as an argument.")
 
 
+def kept(slots: Iterable[Slot]) -> list[tuple[str, Array, Array]]:
+    """The arrays in some slots, by path, with copies of their numbers: of long ones of some of their rows."""
+    found: list[tuple[str, Array, Array]] = []
+    for slot in slots:
+        part: Array = slot.get()
+        while part.nbytes > LONGEST and max(part.shape, default=1) > 1:
+            axis = int(np.argmax(part.shape))
+            part = part[(slice(None),) * axis + (slice(None, None, -(-part.nbytes // LONGEST)),)]
+        found.append((slot.path, part, part.copy()))
+    return found
+
+
+def refuse_writes(arrays: Sequence[tuple[str, Array, Array]]) -> None:
+    """Raises where a function wrote to arrays of NumPy from outside, which later calls would not; these are as before.
+    """
+    for path, now, before in arrays:
+        if not now.dtype.hasobject and now.tobytes() != before.tobytes():
+            now[...] = before
+            raise TraceError(f"the array {path} was written to inside of a compiled function, which runs its Python "
+                             "only once", hint=f"Make it a tensor before, st.tensor({path}), which every call writes to.")
+
+
 def restore(record: Record) -> None:
     """Puts a container back to what it held before tracing."""
     now = record.now()
@@ -284,9 +310,10 @@ def restore(record: Record) -> None:
 class Collector:
     """Sorts out what a trace has read, rebound and returned."""
 
-    def __init__(self, scope: Trace, state: State, arrays: dict[int, Tensor], leaves: Sequence[Any],
-                 watch: Watch) -> None:
-        self.scope, self.state, self.arrays, self.leaves, self.watch = scope, state, arrays, leaves, watch
+    def __init__(self, scope: Trace, state: State, symbols: dict[int, Live], arrays: dict[int, Tensor],
+                 leaves: Sequence[Any], watch: Watch) -> None:
+        self.scope, self.state, self.leaves, self.watch = scope, state, leaves, watch
+        self.symbols, self.arrays = symbols, arrays     # what arrays among the leaves were, and what holds it
         self.handles: list[Handle] = []
         self.places: dict[int, int] = {}
         self.results: list[Value] = []
@@ -307,8 +334,9 @@ class Collector:
                  if s.grad is not UNREAD and s.grad is not s.handle._grad]
         grads_read = [(self.place(s.handle), None if s.handle._grad is None else self.place(s.handle._grad))
                       for s in seen if s.grad_read]
+        filled = [(k, self.result(t._value)) for k, t in self.arrays.items() if t._value is not self.symbols[k]]
         needed = dict.fromkeys(v for v in walk(self.results) if isinstance(v.op, Parameter))
-        entries = {t._value: ("argument", k) for k, t in self.arrays.items() if t._value in needed}
+        entries = {v: ("argument", k) for k, v in self.symbols.items() if v in needed}
         entries |= {s.entry: ("handle", self.place(s.handle)) for s in seen if s.entry in needed}
         entries = dict(sorted(entries.items(), key=lambda entry: self.order(*entry[1])))
         entries |= {v: ("array", k) for k, (_, v) in enumerate(self.scope.arrays.values()) if v in needed}
@@ -321,7 +349,7 @@ class Collector:
         graph = replace(closed([*entries, *constants], self.results), guards=tuple(guards))
         return Traced(graph=graph, handles=self.handles, inputs=list(entries.values()), made=self.makes, writes=writes,
                       returned=(spec, parts), refilled=contents, constants=constants, grads=grads,
-                      grads_read=grads_read, slots=slots, state=self.state,
+                      grads_read=grads_read, slots=slots, filled=filled, state=self.state,
                       arrays=[slot for slot, _ in self.scope.arrays.values()])
 
     def order(self, kind: str, k: int) -> int:
