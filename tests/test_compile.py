@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import warnings
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -297,8 +297,8 @@ def test_a_tensor_kept_behind_the_back_says_what_it_is() -> None:
     f = st.compile(lambda x: getattr(keeper, "app" + "end")(x * 2) or x)
     with pytest.raises(TraceError, match="grew from 0 to 1"):
         f(st.ones(2))
-    hidden = iter([keeper])
-    g = st.compile(lambda x: next(hidden).append(x * 2) or x)
+    hidden = MappingProxyType({"keeper": keeper})
+    g = st.compile(lambda x: hidden["keeper"].append(x * 2) or x)
     g(st.ones(2))
     with pytest.raises(TraceError, match=r"symbolic.* at test_compile.py:\d+"):
         keeper[0].numpy()

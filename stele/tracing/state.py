@@ -6,6 +6,7 @@ import enum
 import os
 import sys
 import sysconfig
+from array import array
 from collections import UserDict, deque
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
@@ -30,7 +31,8 @@ SCALARS: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None), 
 CONSTRUCTORS = ("__new__", "__init__", "__post_init__")
 SHOWING = ("__repr__", "__str__", "__format__", "__getstate__", "__reduce__", "__del__")    # to look at
 PACKAGES = ("site-packages", "dist-packages")   # of other environments too
-LONG = 256          # containers of numbers longer than this are held to their identity and length only
+LONG = 256          # containers of numbers longer than this are held to their identity, length and a few elements
+FEW = 64            # of which a call looks at so many
 NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
 INSIDE = ("stele.nn", "stele.optim", "stele.metrics", "stele.train", "stele.interop.onnx", "stele.interop.torch",
           "stele.interop.huggingface", "stele.interop.keras", "stele.interop.caffe", "stele.interop.imported",
@@ -81,6 +83,38 @@ class Attributes:
 
     def __setitem__(self, key: str, x: Any) -> None:
         setattr(self.of, key, x)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a set, bytes that change or a long container of numbers holds, as an entry that reads like a number: of long
+    ones their length and some of their elements.
+    """
+
+    of: Any
+
+    def __getitem__(self, key: Any) -> Any:
+        x = self.of
+        if len(x) > LONG:
+            step = len(x) // FEW
+            return (len(x), *x[::step]) if isinstance(x, list | bytearray | array) else len(x)
+        return tuple(x) if isinstance(x, list) else frozenset(x) if isinstance(x, set) else bytes(x)
+
+    def whole(self) -> Any:
+        """A copy of all of it."""
+        return bytes(self.of) if isinstance(self.of, bytearray | array) else self.of.copy()
+
+    def restore(self, before: Any) -> None:
+        """Has it hold what it held."""
+        x = self.of
+        if isinstance(x, array):
+            del x[:]
+            x.frombytes(before)
+        elif isinstance(x, bytearray | list):
+            x[:] = before
+        else:
+            x.clear()
+            x.extend(before) if isinstance(x, deque) else x.update(before)
 
 
 NOWHERE = LookupError, AttributeError, ValueError, TypeError      # what looking for a place raises that is no more
@@ -227,6 +261,9 @@ class State:
             self.queue.append((None, part, path))
         elif isinstance(x, (dict, list, tuple, deque)):
             self.enter_entries(x, path)
+        elif isinstance(x, (set, bytearray, array)):
+            self.hold_content(x, path)
+            self.queue += [(None, part, path) for part in x if not isinstance(part, SCALARS)]
         elif isinstance(x, ModuleType):
             if is_users(x.__name__):
                 self.wait(vars(x), path)
@@ -251,6 +288,8 @@ class State:
             self.absent |= imported - sys.modules.keys()
         for default in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
             self.queue.append((None, default, path))
+        if vars(f):
+            self.wait(vars(f), path)
         if own:
             every = (key for key in f.__globals__ if names.any_global and not key.startswith("__"))
             self.hold(f.__globals__, "", None, names.globals.union(every))
@@ -260,6 +299,13 @@ class State:
         self.lengths.append((x, len(x), path))
         if not is_long(x):
             self.hold(x, path, {key: f"{path}[{key!r}]" for key in entries(x)})
+        elif not isinstance(x, tuple):
+            self.hold_content(x, path)
+
+    def hold_content(self, x: Any, path: str) -> None:
+        """What is held to its elements as one number is."""
+        slot = Slot(Content(x), None, path)
+        self.numbers.append((slot, slot.get()))
 
     def enter_object(self, x: Any, path: str) -> None:
         """Attributes by name, and the code of its class."""

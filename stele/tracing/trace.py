@@ -2,11 +2,9 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
-import pickle
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, MappingView, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, MappingView, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 from weakref import ref
@@ -28,12 +26,12 @@ from stele.ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
 from stele.tracing import tree
 from stele.tracing.moving import rebase
 from stele.tracing.names import UNSEEDED
+from stele.tracing.once import Alone
 from stele.tracing.signature import Shapes, leaf_names, shape_of, type_of
 from stele.tracing.state import SCALARS, Record, Slot, State, is_open
 from stele.tracing.watched import Left, Watch
 
 UNREAD: Any = object()
-LONGEST = 1 << 20       # bytes of an array that are looked at again once a function was traced
 ONCE = Iterator, AsyncIterator, Coroutine, MappingView
 
 
@@ -208,14 +206,13 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             arrays = {k: Tensor(v) for k, v in symbols.items()}
             args, kwargs = watch.given([arrays.get(k, x) for k, x in enumerate(leaves)])
             given = [(x, watch.entries(x)) for x in watch.made]
-            before, arrays_before = draws(state), kept(state.arrays.values())
+            before = Alone(state, leaves)
             if UNSEEDED in state.called:
                 note("a generator of random numbers is made inside of a compiled function, without a seed: its numbers "
                      "are drawn once, and every call repeats them. Draw with st.rand, st.randn or st.dropout, or pass "
                      "the numbers.")
             y = f(*args, **kwargs)
-            refuse_draws(before, draws(state))
-            refuse_writes(arrays_before)
+            before.compare()
             if scope.placed:
                 state.numbers.append((Slot(Places(), "device", "st.device"), current()))
             if scope.asks_hooks:
@@ -239,56 +236,6 @@ def traced_on(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     leaves, spec = tree.flatten((args, kwargs), tree.given, shared=True)
     with held(), setting(FOLLOWER, follower):
         return trace(f, spec, leaves, tuple(map(shape_of, leaves)), leaf_names(f, spec), Sizes({}, []))
-
-
-def draws(state: State) -> dict[str, object]:
-    """The states of the random numbers of NumPy and Python that a function may reach, by name. NumPy loads its own when
-    they are first named: they are loaded here where code names them, so that the first use is seen as any other is.
-    """
-    if "random" in state.names | state.called:
-        import_module("numpy.random")
-        import_module("random")
-    numpy, python = sys.modules.get("numpy.random"), sys.modules.get("random")
-    found: dict[str, object] = {}
-    if python is not None:
-        found["random"] = hash(python.getstate())
-        found |= {slot.path: hash(x.getstate()) for slot, x in state.objects if type(x) is python.Random}
-    if numpy is not None:
-        found["np.random"] = pickle.dumps(numpy.get_state(legacy=False))
-        found |= {slot.path: repr(x.bit_generator.state) for slot, x in state.objects if isinstance(x, numpy.Generator)}
-        found |= {slot.path: pickle.dumps(x.get_state(legacy=False)) for slot, x in state.objects
-                  if isinstance(x, numpy.RandomState)}
-    return found
-
-
-def refuse_draws(before: dict[str, object], after: dict[str, object]) -> None:
-    """Raises where a function drew random numbers that every later call would repeat."""
-    for name, old in before.items():
-        if after[name] != old:
-            raise TraceError(f"{name} was used inside of a compiled function, and later calls would repeat its numbers",
-                             hint="Draw with st.rand, st.randn or st.dropout, or pass the numbers as an argument.")
-
-
-def kept(slots: Iterable[Slot]) -> list[tuple[str, Array, Array]]:
-    """The arrays in some slots, by path, with copies of their numbers: of long ones of some of their rows."""
-    found: list[tuple[str, Array, Array]] = []
-    for slot in slots:
-        part: Array = slot.get()
-        while part.nbytes > LONGEST and max(part.shape, default=1) > 1:
-            axis = int(np.argmax(part.shape))
-            part = part[(slice(None),) * axis + (slice(None, None, -(-part.nbytes // LONGEST)),)]
-        found.append((slot.path, part, part.copy()))
-    return found
-
-
-def refuse_writes(arrays: Sequence[tuple[str, Array, Array]]) -> None:
-    """Raises where a function wrote to arrays of NumPy from outside, which later calls would not; these are as before.
-    """
-    for path, now, before in arrays:
-        if not now.dtype.hasobject and now.tobytes() != before.tobytes():
-            now[...] = before
-            raise TraceError(f"the array {path} was written to inside of a compiled function, which runs its Python "
-                             "only once", hint=f"Make it a tensor before, st.tensor({path}), which every call writes to.")
 
 
 def restore(record: Record) -> None:
