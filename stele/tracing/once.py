@@ -6,7 +6,8 @@ import io
 import pickle
 import queue
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from operator import is_, length_hint
 from types import GeneratorType
@@ -16,7 +17,10 @@ import numpy as np
 
 from stele.errors import TraceError
 from stele.ir.graph import Array
-from stele.tracing.state import SCALARS, Content, State
+from stele.ir.origin import note
+from stele.tracing.arrays import reading
+from stele.tracing.names import UNSEEDED
+from stele.tracing.state import SCALARS, Content, Slot, State
 
 LONGEST = 1 << 20       # bytes of an array that are looked at again once a function was traced
 BUILTIN = "builtins", "itertools"       # whose iterators say where they are
@@ -34,6 +38,23 @@ class Alone:
         paths = {id(x): slot.path for slot, x in state.objects}
         moving = {id(x): x for x in (*state.seen.values(), *leaves) if isinstance(x, MOVING)}
         self.places = [(paths.get(key, f"a {type(x).__name__}"), x, place(x)) for key, x in moving.items()]
+
+    @contextmanager
+    def left(self) -> Generator[dict[int, Slot]]:
+        """The run of the function; gives the slots of arrays by what stands in them, by id. What NumPy reads of these
+        is read by every call. Raises as `compare` does.
+        """
+        if UNSEEDED in self.state.called:
+            note("a generator of random numbers is made inside of a compiled function, without a seed: its numbers are "
+                 "drawn once, and every call repeats them. Draw with st.rand, st.randn or st.dropout, or pass the "
+                 "numbers.")
+        read: dict[int, Array] = {}
+        with reading(self.state.arrays.values(), lambda array: read.update({id(array): array})) as standing:
+            yield standing
+        self.compare()
+        for key, array in read.items():
+            slot = Slot(Content(array), None, self.state.arrays[key].path)
+            self.state.numbers.append((slot, slot.get()))
 
     def compare(self) -> None:
         """Raises TraceError where the function has changed any of these, which its calls would not: iterators are

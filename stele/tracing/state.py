@@ -87,14 +87,16 @@ class Attributes:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a set, bytes that change or a long container of numbers holds, as an entry that reads like a number: of long
-    ones their length and some of their elements.
+    """What a set, an array, bytes that change or a long container of numbers holds, as an entry that reads like a
+    number: of long ones their length and some of their elements.
     """
 
     of: Any
 
     def __getitem__(self, key: Any) -> Any:
         x = self.of
+        if isinstance(x, np.ndarray):
+            return x.shape, x.dtype.str, x.tobytes() if x.size <= LONG else x.flat[::x.size // FEW].tobytes()
         if len(x) > LONG:
             step = len(x) // FEW
             return (len(x), *x[::step]) if isinstance(x, list | bytearray | array) else len(x)

@@ -21,11 +21,11 @@ from stele.eager.hooks import LEAVES
 from stele.eager.live import Live, is_there, symbol
 from stele.errors import TraceError
 from stele.ir.graph import Array, Graph, Parameter, Value, closed, label_of, walk
-from stele.ir.origin import note, setting
+from stele.ir.origin import setting
 from stele.ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
 from stele.tracing import tree
+from stele.tracing.arrays import original
 from stele.tracing.moving import rebase
-from stele.tracing.names import UNSEEDED
 from stele.tracing.once import Alone
 from stele.tracing.signature import Shapes, leaf_names, shape_of, type_of
 from stele.tracing.state import SCALARS, Record, Slot, State, is_open
@@ -206,13 +206,9 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             arrays = {k: Tensor(v) for k, v in symbols.items()}
             args, kwargs = watch.given([arrays.get(k, x) for k, x in enumerate(leaves)])
             given = [(x, watch.entries(x)) for x in watch.made]
-            before = Alone(state, leaves)
-            if UNSEEDED in state.called:
-                note("a generator of random numbers is made inside of a compiled function, without a seed: its numbers "
-                     "are drawn once, and every call repeats them. Draw with st.rand, st.randn or st.dropout, or pass "
-                     "the numbers.")
-            y = f(*args, **kwargs)
-            before.compare()
+            with Alone(state, leaves).left() as standing:
+                scope.slots = state.arrays | standing
+                y = f(*args, **kwargs)
             if scope.placed:
                 state.numbers.append((Slot(Places(), "device", "st.device"), current()))
             if scope.asks_hooks:
@@ -346,7 +342,7 @@ class Collector:
                 self.made[id(x)] = len(self.makes)
                 self.makes.append(Made(self.result(x._value), x.requires_grad, x.leaf))
             return Part("made", self.made[id(x)])
-        x = numbered(x)
+        x = original(numbered(x))
         if not isinstance(x, SCALARS) and id(x) not in self.state.seen:
             if isinstance(x, ONCE) and all(x is not leaf for leaf in self.leaves):
                 raise TraceError(f"{path} is a {type(x).__name__} of a compiled function, which runs its Python only "
