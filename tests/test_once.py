@@ -5,7 +5,9 @@ import array
 import io
 import itertools
 import queue
+import sys
 from collections import deque
+from types import ModuleType
 
 import pytest
 
@@ -139,3 +141,22 @@ def test_an_attribute_of_the_function_itself_is_counted_up():
     f.calls = 0
     g = st.compile(f)
     assert [g(st.ones(())).item() for _ in range(3)] == [1.0, 2.0, 3.0] and f.calls == 3
+
+
+@pytest.mark.parametrize("is_module", [False, True])
+def test_a_text_that_is_run_is_watched_as_a_module_is(is_module, monkeypatch):
+    names = {"__name__": "a text", "st": st}
+    if is_module:
+        module = ModuleType("a text")
+        monkeypatch.setitem(sys.modules, "a text", module)
+        names = vars(module)
+        names["st"] = st
+    exec("scale = 1\nf = st.compile(lambda x: x * scale)\n"
+         "held = iter([1.0])\ng = st.compile(lambda x: x * next(held))\n"
+         "class Model:\n    scale = 1\n    def __call__(self, x):\n        return x * self.scale\n"
+         "model = Model()\nh = st.compile(lambda x: model(x))", names)
+    for k in range(1, 4):
+        names["scale"] = names["model"].scale = k
+        assert names["f"](st.ones(())).item() == names["h"](st.ones(())).item() == k
+    with pytest.raises(TraceError, match="moved on"):
+        names["g"](st.ones(()))

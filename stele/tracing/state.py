@@ -369,11 +369,13 @@ def installed() -> tuple[str, ...]:
 
 
 def is_users(module: str) -> bool:
-    """Whether a module is the user's own: not ours, not Python's, not an installed package's."""
-    if module == "__main__":
+    """Whether a module is the user's own: not ours, not Python's, not an installed package's. One that nobody imported
+    is a text that somebody ran, or was made by hand."""
+    if module == "__main__" or (found := sys.modules.get(module)) is None:
         return True
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return file is not None and module.partition(".")[0] != "stele" and not is_installed(file)
+    if (file := getattr(found, "__file__", None)) is None:
+        return getattr(found, "__spec__", None) is None
+    return module.partition(".")[0] != "stele" and not is_installed(file)
 
 
 @cache
