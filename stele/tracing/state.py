@@ -9,7 +9,7 @@ import sysconfig
 from array import array
 from collections import UserDict, deque
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from itertools import accumulate
 from types import FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
@@ -268,7 +268,7 @@ class State:
             self.queue += [(None, part, path) for part in x if not isinstance(part, SCALARS)]
         elif isinstance(x, ModuleType):
             if is_users(x.__name__):
-                self.wait(vars(x), path)
+                self.wait(vars(x), path, [key for key in vars(x) if not key.startswith("__")])
         elif isinstance(x, type):
             if is_state_of(x.__module__):
                 self.wait(MappingProxyType(vars(x)), path)
@@ -278,8 +278,10 @@ class State:
             self.enter_object(x, path)
 
     def enter_function(self, f: FunctionType, path: str) -> None:
-        """Closure cells, and the globals its code names."""
+        """Closure cells, and the globals its code names; of ours that check arguments only what these are for."""
         names, own = names_of(f.__code__), is_users(f.__module__ or "__main__")
+        if not own and isinstance(inner := getattr(f, "__wrapped__", None), FunctionType):
+            return self.queue.append((None, inner, path))
         self.learn(names, everything=names.any_attribute and own)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
             self.hold(Cell(cell), name, {0: name})
@@ -369,19 +371,31 @@ def installed() -> tuple[str, ...]:
 
 
 def is_users(module: str) -> bool:
-    """Whether a module is the user's own: not ours, not Python's, not an installed package's. One that nobody imported
-    is a text that somebody ran, or was made by hand."""
+    """Whether a module is the user's own: not ours, not Python's, not an installed package's, unless that is written
+    with Stele. One that nobody imported is a text that somebody ran, or was made by hand."""
     if module == "__main__" or (found := sys.modules.get(module)) is None:
         return True
     if (file := getattr(found, "__file__", None)) is None:
         return getattr(found, "__spec__", None) is None
-    return module.partition(".")[0] != "stele" and not is_installed(file)
+    package = module.partition(".")[0]
+    return package != "stele" and (not is_installed(file) or is_written_with_stele(package, len(sys.modules)))
 
 
 @cache
 def is_installed(file: str) -> bool:
     """Whether a file of Python's lies where packages do, or Python itself."""
     return file.startswith(installed()) or any(f"{os.sep}{folder}{os.sep}" in file for folder in PACKAGES)
+
+
+@lru_cache(maxsize=4096)
+def is_written_with_stele(package: str, loaded: int) -> bool:
+    """Whether a module of a package names Stele, or something of it, where so many modules are loaded."""
+    if package in sys.stdlib_module_names:
+        return False
+    modules = [x for name, x in [*sys.modules.items()] if name.partition(".")[0] == package and type(x) is ModuleType]
+    homes = (vars(x).get("__name__") if isinstance(x, ModuleType) else x.__module__ if isinstance(x, CODE) else ""
+             for module in modules for x in [*vars(module).values()])
+    return any(str(home).partition(".")[0] == "stele" for home in homes)
 
 
 def is_implicit(key: str, x: Any) -> bool:
