@@ -175,10 +175,11 @@ class Variant(Opaque):
         operands = Operands(numbers=False)
         given = [operands.value(self.at(place, arrays)) for place in self.inputs]
         values = substitute(bind(self.graph, sizes) if sizes else self.graph, given)
-        carries = operands.differentiable and GRAD.get() and not (self.writes or self.grads)
+        steps = self.grads or any(self.at(place, arrays).requires_grad for place, _ in self.writes)
+        carries = operands.differentiable and GRAD.get() and not steps
         made = [Tensor(v if carries else cut(v), carries and v.dtype.is_float) for v in values]
         for place, j in self.writes:
-            self.at(place, arrays).assign(made[j])
+            self.at(place, arrays).assign(Tensor(cut(values[j])))
         for place, j in self.grads:
             self.at(place, arrays).grad = None if j is None else made[j]
         spec, leaves = self.returned

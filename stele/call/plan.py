@@ -88,7 +88,7 @@ class Plan:
                         for slot in slots]
         self.written = [h for h, _ in traced.writes]
         self.related = related(traced.handles, self.written)    # type: ignore[arg-type]
-        self.differentiable = traced.pure and any(m.requires_grad for m in traced.made)
+        self.differentiable = traced.carries
 
     def getter(self, handle: Handle) -> Getter:
         """Where a call finds a handle: among its arguments, in a slot, or always the same one."""
@@ -132,8 +132,9 @@ class Plan:
     def with_history(self, handles: Sequence[Any], buffers: Sequence[Buffer], made: list[Buffer],
                      sizes: Mapping[str, int]) -> list[Live]:
         """The results as expressions over the inputs that already have their numbers, so that they differentiate."""
-        args = [handles[self.inputs[k][1]]._value if k < len(self.inputs) and self.inputs[k][0] == "handle"
-                else leaf(concrete(v.type, sizes), buffers[k]) for k, v in enumerate(self.traced.graph.parameters)]
+        stays = {k for k, (kind, h) in enumerate(self.inputs) if kind == "handle" and h not in self.written}
+        args = [handles[self.inputs[k][1]]._value if k in stays else leaf(concrete(v.type, sizes), buffers[k])
+                for k, v in enumerate(self.traced.graph.parameters)]
         graph = bind(self.traced.graph, sizes) if sizes else self.traced.graph
         values = [*map(alive, substitute(graph, args))]
         for v, buffer in zip(values, made):
@@ -165,7 +166,10 @@ def running(traced: Traced) -> tuple[Graph, dict[int, Rows]]:
 
 
 def donations(traced: Traced, graph: Graph) -> dict[int, int]:
-    """Which parameters' memory a result may take over: what is rebound, unless its old value is a result as well."""
+    """Which parameters' memory a result may take over: what is rebound, unless its old value is a result as well, or is
+    read when that is differentiated."""
+    if traced.carries:
+        return {}
     results = graph.results
     number = traced.read
     found: dict[int, int] = {}

@@ -208,7 +208,7 @@ class Writer:
         for k, m in enumerate(traced.made):
             rows = self.plan.rows.get(k)
             lines += self.table(f"t{k}", rows) if rows is not None else \
-                self.tensor(f"t{k}", m.result, m.requires_grad and (traced.pure or m.leaf), m.leaf)
+                self.tensor(f"t{k}", m.result, m.requires_grad and (self.plan.differentiable or m.leaf), m.leaf)
         for h, j in traced.writes:
             x = self.handles[h]
             lines += [f"if made[{j}] is not {x}._value.data or {x}._value.args or {x}.parts or {x}.tie:",

@@ -178,6 +178,13 @@ class Traced:
         return not self.pure or bool(self.refilled)
 
     @property
+    def carries(self) -> bool:
+        """Whether what a call makes is differentiated behind it: a call that leaves gradients behind or changes what
+        asks for some has been, and what it read may be no more."""
+        return any(m.requires_grad for m in self.made) and not (
+            self.grads or any(self.handles[h].requires_grad for h, _ in self.writes))
+
+    @property
     def read(self) -> dict[int, int]:
         """The handles that are inputs: by the number of each the number of its parameter."""
         return {h: k for k, (kind, h) in enumerate(self.inputs) if kind == "handle"}

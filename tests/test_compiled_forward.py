@@ -1,0 +1,109 @@
+"""A compiled forward pass whose gradients are taken outside: with statistics, dropout and state that it moves on."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele import nn, optim
+
+NETS = {
+    "plain": lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)),
+    "statistics": lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2)),
+    "dropout": lambda: nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Dropout(0.4), nn.Linear(8, 2)),
+    "both": lambda: nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.4), nn.Linear(8, 2)),
+    "spectral norm": lambda: nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(3, 4)), nn.Linear(4, 2)),
+}
+X = np.random.default_rng(0).normal(size=(8, 3)).astype("float32")
+Y = np.arange(8) % 2
+
+
+def trained(make, style, look):
+    """Losses, parameters and statistics of six steps at two sizes, with a look at the outputs in between or without."""
+    st.manual_seed(0)
+    net = make()
+    optimizer = optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    f, losses = style(net), []
+    for k in range(6):
+        n = 8 - k % 2
+        out = f(st.tensor(X[:n]))
+        if look:
+            out.numpy()
+        loss = nn.cross_entropy(out, st.tensor(Y[:n]))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    net.eval()
+    with st.no_grad():
+        losses += f(st.tensor(X)).tolist()[0]
+    return losses, {name: x.numpy() for name, x in net.state_dict().items()}
+
+
+@pytest.mark.parametrize("look", [False, True])
+@pytest.mark.parametrize("name", NETS)
+def test_a_compiled_network_is_trained_from_outside(name, look):
+    losses, state = trained(NETS[name], lambda net: net, look)
+    found, its = trained(NETS[name], st.compile, look)
+    np.testing.assert_allclose(found, losses, rtol=1e-4, atol=1e-5)
+    for key, x in state.items():
+        np.testing.assert_allclose(its[key], x, rtol=1e-3, atol=1e-5, err_msg=key)
+
+
+def test_the_mask_of_the_gradient_is_that_of_the_result():
+    drop = nn.Dropout(0.5)
+    f = st.compile(lambda x: drop(x))
+    for _ in range(3):
+        x = st.ones(64).requires_grad_()
+        y = f(x)
+        later = f(x)    # draws on in between
+        y.sum().backward()
+        assert x.grad.tolist() == y.tolist() != later.tolist()
+
+
+def test_what_is_kept_in_attributes_is_differentiated_too():
+    class Memory(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w, self.last = nn.Parameter(st.ones(3)), None
+
+        def forward(self, x):
+            self.last = x * self.w
+            return self.last.sum()
+
+    grads = []
+    for style in (lambda m: m, st.compile):
+        module = Memory()
+        call = style(module)
+        for k in range(1, 3):
+            module.w.grad = None
+            (call(st.arange(3.0) * k) + (module.last * module.last).sum()).backward()
+        grads.append(module.w.grad.tolist())
+    assert grads[0] == grads[1]
+
+
+def test_a_whole_training_step_keeps_no_history():
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    optimizer = optim.SGD(net.parameters(), lr=0.1)
+
+    @st.compile
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for _ in range(2):
+        assert not step(st.tensor(X), st.tensor(Y)).requires_grad
+
+
+def test_a_saved_network_is_trained_on_with_its_statistics(tmp_path):
+    net = NETS["both"]()
+    f = st.compile(net)
+    f(st.tensor(X))
+    st.save(f, tmp_path / "net.stele")
+    again = st.load(tmp_path / "net.stele")
+    x = st.tensor(X).requires_grad_()
+    again(x).square().sum().backward()
+    assert x.grad is not None and bool((x.grad != 0).any())
