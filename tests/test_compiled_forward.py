@@ -1,11 +1,14 @@
 """A compiled forward pass whose gradients are taken outside: with statistics, dropout and state that it moves on."""
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 import stele as st
-from stele import nn, optim
+from stele import data, nn, optim, train
 
 NETS = {
     "plain": lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)),
@@ -107,3 +110,58 @@ def test_a_saved_network_is_trained_on_with_its_statistics(tmp_path):
     x = st.tensor(X).requires_grad_()
     again(x).square().sum().backward()
     assert x.grad is not None and bool((x.grad != 0).any())
+
+
+def test_a_compiled_module_is_used_as_the_module():
+    net = NETS["both"]()
+    f = st.compile(net)
+    assert [id(p) for p in f.parameters()] == [id(p) for p in net.parameters()]
+    assert f.eval() is f and not net.training and f.train() is f and net.training
+    assert [*f.state_dict()] == [*net.state_dict()]
+    f.scale = 3
+    assert net.scale == 3 and not hasattr(f, "missing") and f.load_state_dict(net.state_dict())
+    with pytest.raises(AttributeError, match="missing"):
+        _ = f.missing
+    assert copy.deepcopy(f).parameters()[0] is not net[0].weight
+    assert type(pickle.loads(pickle.dumps(f))) is type(f)
+
+
+def test_what_holds_a_compiled_module_holds_its_parameters():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = st.compile(NETS["both"]()), nn.Linear(2, 1)
+            self.more = [st.compile(nn.Linear(1, 1))]
+
+        def forward(self, x):
+            return self.more[0](self.head(self.body(x)))
+
+    model = Model()
+    names = [name for name, _ in model.named_parameters()]
+    assert names[:2] == ["body.0.weight", "body.0.bias"] and names[-2:] == ["more.0.weight", "more.0.bias"]
+    assert [*model.state_dict()][:2] == names[:2] and "BatchNorm1d(8" in repr(model)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    before = model.body.parameters()[0].numpy().copy()
+    model(st.tensor(X)).square().sum().backward()
+    optimizer.step()
+    assert (model.body.parameters()[0].numpy() != before).any()
+    model.eval()
+    assert not model.body.training and bool((model(st.tensor(X)) == model(st.tensor(X))).all())
+    row = nn.Sequential(st.compile(nn.Linear(3, 2)), nn.Softmax(1))
+    assert len(row.parameters()) == 2 and row(st.tensor(X)).shape == (8, 2)
+
+
+def test_trainer_and_summary_take_a_compiled_module():
+    net = st.compile(NETS["statistics"]())
+    history = train.fit(net, data.Loader((X, Y), 4), loss="cross_entropy", optimizer="sgd", lr=0.1, epochs=1)
+    assert history["train_loss"][0] > 0 and "BatchNorm1d" in str(nn.summary(net, st.tensor(X)))
+
+
+def test_attributes_of_a_compiled_function_are_its_functions():
+    @st.compile
+    def f(x):
+        f.calls += 1
+        return x * f.calls
+
+    f.calls = 0
+    assert [f(st.ones(())).item() for _ in range(3)] == [1.0, 2.0, 3.0] and f.calls == 3

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import update_wrapper, wraps
 from operator import attrgetter, is_
 from pathlib import Path
+from types import MethodType
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Self, TypeVar, get_args, overload
 
 from stele.backend.base import Program
@@ -41,12 +42,15 @@ class Compiled(Opaque, Generic[P, R]):
     are updated in place. Python numbers read inside are constants: where one changes, the function is traced again.
 
     A pickle names it, as it names functions, where it stands under the name of its function; else it is made anew of
-    what it was made of, and traced anew. Copies are made so too.
+    what it was made of, and traced anew. Copies are made so too. Other attributes are those of what it was made of,
+    such as a module's parameters and its `eval()`; what gives that itself gives this.
     """
+
+    own = frozenset(("function", "variants", "origin", "latest"))
 
     def __init__(self, function: Callable[P, R], dims: Dims, options: Options, rewritten: bool = False) -> None:
         taken = converted(function) if rewritten else function
-        update_wrapper(self, taken)
+        update_wrapper(self, taken, updated=())
         self.function, self.variants = taken, Variants(taken, dims, options)
         self.origin = function, dims, options, rewritten
         self.latest: Call = no_call
@@ -61,6 +65,27 @@ class Compiled(Opaque, Generic[P, R]):
 
     def inside(self) -> tuple[Any, ...]:
         return self.function,
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.own or name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        found: Any = getattr(self.function, name)
+        return self.passing(found) if isinstance(found, MethodType) and found.__self__ is self.function else found
+
+    def __setattr__(self, name: str, x: Any) -> None:
+        if name in self.own or name.startswith("__"):
+            super().__setattr__(name, x)
+        else:
+            setattr(self.function, name, x)
+
+    def passing(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A method of what this was made of, which gives this where it gives that."""
+        @wraps(method)
+        def passed(*args: Any, **kwargs: Any) -> Any:
+            made = method(*args, **kwargs)
+            return self if made is self.function else made
+
+        return passed
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> Self: ...

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, cast
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from stele.arrays.creation import zeros_like
 from stele.arrays.tensor import Tensor, constant
 from stele.backend.devices import is_device
+from stele.call.compiled import Compiled
 from stele.eager.follow import FOLLOWER
 from stele.errors import DTypeError, GraphError, ShapeError, UnknownName, advice, nearest
 from stele.interop.keywords import answering, speaks
@@ -131,7 +132,7 @@ class Module:
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules held directly as (name, module), also in lists, tuples and dicts; one held twice comes twice."""
-        stack = list(reversed(self.held().items()))
+        stack = list(reversed(parts_of(self).items()))
         while stack:
             name, x = stack.pop()
             if isinstance(x, Module):
@@ -500,9 +501,14 @@ def show(model: Module) -> str:
 
 def parts_of(x: Any) -> dict[Any, Any]:
     """What a module or a container holds, by name or number."""
-    if isinstance(x, Module):
-        return x.held()
-    return x if is_dict(x) else dict(enumerate(x)) if is_series(x) else {}
+    held = x.held() if isinstance(x, Module) else x if is_dict(x) else dict(enumerate(x)) if is_series(x) else {}
+    return {key: bare(part) for key, part in held.items()}
+
+
+def bare(x: Any) -> Any:
+    """The module that a compiled one was made of; anything else as it is."""
+    made: Any = vars(x)["function"] if isinstance(x, Compiled) else None
+    return cast(Any, x) if made is None or not isinstance(made, Module) else made
 
 
 def read_safetensors(path: str | Path) -> dict[str, np.ndarray[Any, Any]]:

@@ -14,7 +14,7 @@ from stele.eager.follow import Follower
 from stele.errors import DataError
 from stele.ir.door import public
 from stele.ir.types import show
-from stele.nn.module import PATHS, Module, locate
+from stele.nn.module import PATHS, Module, bare, locate
 from stele.ops.arguments import instance, is_array, is_series
 from stele.tracing import tree
 from stele.tracing.trace import traced_on
@@ -98,7 +98,7 @@ def summary(model: Module, *inputs: Any) -> Summary:
     Sequential: 15 parameters, 0.00 MB with buffers
     """
     passes = Passes()
-    instance(model, "model of summary", Module)
+    model = instance(bare(model), "model of summary", Module)
     if inputs:
         traced_on(lambda *x: model(*x), tuple(map(given, inputs)), {}, passes)
     else:

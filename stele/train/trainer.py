@@ -19,6 +19,7 @@ from stele.errors import ArgumentError, DataError, TraceError, kind
 from stele.interop.keywords import answering, speaks
 from stele.interop.names import TRAINERS
 from stele.ir.door import public, unfit
+from stele.nn.module import bare
 from stele.ops.arguments import choice, instance, is_mapping, number, positive, sequence, whole
 from stele.tracing.state import Opaque
 from stele.train.callbacks import Callback
@@ -116,7 +117,7 @@ class Trainer:
                  lr: float | None = None, metrics: Any = (), epochs: int = 1, validation: Any = None,
                  schedule: Any = None, schedule_every: str = "step", accumulate: int = 1, clip: float | None = None,
                  precision: str = "fast", compiled: bool = True, callbacks: Callback | Sequence[Callback] = ()) -> None:
-        self.model, self.loss = instance(model, "model of a Trainer", nn.Module), loss_of(loss)
+        self.model, self.loss = instance(bare(model), "model of a Trainer", nn.Module), loss_of(loss)
         takes_a_batch(self, "training_step", "validation_step")
         self.data, self.validation = batches_of(data, "data"), batches_of(validation, "validation")
         if self.data is not None:
