@@ -82,6 +82,7 @@ class Plan:
         self.equal = [(slot.base, slot.key, x) for slot, x in state.numbers]
         self.tuples = [(slot.base, slot.key, type(x), len(x)) for slot, x in state.tuples]
         self.lengths = [(base, n) for base, n, _ in state.lengths]
+        self.spaces = [(x.base, x.size, x.absent) for x in state.spaces.values() if x.absent]
         self.arrays = traced.arrays
         number = {id(h): k for k, h in enumerate(traced.handles)}
         self.aliases = [(slot.base, slot.key, number[id_]) for id_, slots in state.tensors.items() if id_ in number
@@ -109,6 +110,8 @@ class Plan:
         for base, n, path in state.lengths:
             if (now := sized(base)) != n:
                 yield f"{path or 'a container'} had {n} entries, now {now}"
+        for space in state.spaces.values():
+            yield from (f"{space.path}.{name} was not there".lstrip(".") for name in space.absent & space.base.keys())
         for slot, x in (*state.objects, *state.tuples):
             now = slot.held()
             fits = type(now) is type(x) and len(now) == len(x) if isinstance(x, tuple) else now is x

@@ -119,6 +119,9 @@ class Writer:
                       "    if type(now := base[key]) is not kind or len(now) != n: return MISS"]
         if plan.lengths:
             lines += [f"for base, n in {self.name(plan.lengths)}:", "    if len(base) != n: return MISS"]
+        if plan.spaces:
+            lines += [f"for base, n, absent in {self.name(plan.spaces)}:",
+                      "    if len(base) != n and not base.keys().isdisjoint(absent): return MISS"]
         if self.state:
             places = self.name([plan.getters[k] for k in self.state])
             lines.append(f"{self.all(self.state)} = [base[key] for base, key in {places}]")
@@ -133,6 +136,11 @@ class Writer:
             bases, keys, hs = zip(*plan.aliases)
             lines += [f"for base, key, x in zip({self.name(bases)}, {self.name(keys)}, ({self.all(hs)})):",
                       "    if base[key] is not x: return MISS"]
+        return lines + self.apart()
+
+    def apart(self) -> list[str]:
+        """Handles are one for each number, and share memory with what is written to as they did."""
+        plan, lines = self.plan, list[str]()
         if (n := len(self.handles)) == 2:
             lines.append(f"if {' is '.join(self.handles)}: return MISS")
         elif n > 2:

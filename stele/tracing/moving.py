@@ -26,6 +26,9 @@ class Now:
     def __len__(self) -> int:
         return len(self.form(self.slot.get()))
 
+    def keys(self) -> Any:
+        return self.form(self.slot.get()).keys()
+
 
 def itself(x: Any) -> Any:
     """What a list or dict holds, it holds itself."""
@@ -95,5 +98,7 @@ def rebase(state: State, written: Sequence[Slot], kept: set[int]) -> None:
     state.numbers = [(moves.at(slot), x) for slot, x in state.numbers]
     state.tuples = [(moves.at(slot), x) for slot, x in state.tuples]
     state.lengths = [(moves.now(base), n, path) for base, n, path in state.lengths]
+    for space in state.spaces.values():
+        space.base = moves.now(space.base)
     state.tensors = {k: [*map(moves.at, slots)] for k, slots in state.tensors.items()}
     state.arrays = {k: moves.at(slot) for k, slot in state.arrays.items()}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 # 3.12 on (LOAD_ATTR, where the lowest one is set for a call of a method, which LOAD_METHOD was before).
 SINGLE = sys.version_info >= (3, 12)
 CALL = "CALL" if SINGLE else "PRECALL"
-GLOBAL, ATTRIBUTE, METHOD, MODULE, MATCH, EITHER = range(6)
+GLOBAL, ATTRIBUTE, METHOD, MODULE, STORED, MATCH, EITHER = range(7)
 INSTRUCTIONS = {
     "LOAD_GLOBAL":     (GLOBAL, 1),
     "STORE_GLOBAL":    (GLOBAL, 0),
@@ -22,7 +22,7 @@ INSTRUCTIONS = {
     "LOAD_ATTR":       (EITHER, 1) if SINGLE else (ATTRIBUTE, 0),
     "LOAD_SUPER_ATTR": (EITHER, 2),
     "LOAD_METHOD":     (METHOD, 0),
-    "STORE_ATTR":      (ATTRIBUTE, 0),
+    "STORE_ATTR":      (STORED, 0),
     "DELETE_ATTR":     (ATTRIBUTE, 0),
     "IMPORT_FROM":     (ATTRIBUTE, 0),
     "IMPORT_NAME":     (MODULE, 0),
@@ -36,14 +36,15 @@ ANY_GLOBAL = frozenset(("eval", "exec", "__globals__"))
 
 
 class Names(NamedTuple):
-    """Names that code looks up: as globals, as attributes, as attributes only to call them, as modules to import; and
-    whether it may look up any global, or any attribute, by a name that it computes.
+    """Names that code looks up: as globals, as attributes, as attributes only to call them, as modules to import, as
+    attributes that it sets; and whether it may look up any global, or any attribute, by a name that it computes.
     """
 
     globals: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
     methods: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
+    stored: frozenset[str] = frozenset()
     any_global: bool = False
     any_attribute: bool = False
 
@@ -60,11 +61,11 @@ def names_of(code: CodeType) -> Names:
     >>> sorted(found.globals), sorted(found.attributes), sorted(found.methods), found.any_attribute
     (['getattr', 'scale'], ['ndim', 'size'], ['of'], False)
     """
-    found: tuple[set[str], ...] = set(), set(), set(), set(), set()
+    found: tuple[set[str], ...] = set(), set(), set(), set(), set(), set()
     for role, name in uses(code):
         found[role].add(name)
-    loaded, attributes, methods, _, matched = found
-    mentioned = loaded | attributes | methods
+    loaded, attributes, methods, _, stored, matched = found
+    mentioned = loaded | attributes | methods | stored
     any_global = not mentioned.isdisjoint(ANY_GLOBAL)
     any_attribute = bool(matched) or not mentioned.isdisjoint(ANY_ATTRIBUTE)
     if "globals" in loaded:

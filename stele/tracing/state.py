@@ -162,6 +162,17 @@ class Record(NamedTuple):
         return entries(self.base, self.names)
 
 
+@dataclass
+class Space:
+    """A namespace with so many names, and those that code looks up and that are `absent`."""
+
+    base: Any
+    size: int
+    path: str
+    is_global: bool
+    absent: frozenset[str] = frozenset()
+
+
 def entries(base: Any, names: frozenset[str] | None = None) -> dict[Any, Any]:
     """The entries of a container by key."""
     if isinstance(base, (list, tuple, deque)):
@@ -204,16 +215,21 @@ class State:
         self.kinds: list[tuple[Slot, type]] = []        # of objects that are others at each call
         self.tuples: list[tuple[Slot, tuple[Any, ...]]] = []
         self.lengths: list[tuple[Any, int, str]] = []
+        self.spaces: dict[int, Space] = {}      # by the id of what holds the names
         self.records: list[Record] = []
         self.names: set[str] = set()
+        self.looked: set[str] = set()       # attributes that code does not only set
         self.called: set[str] = set()
         self.absent: set[str] = set()       # modules that code imports, and that nobody has imported yet
         self.waiting: dict[str, list[tuple[Slot, Any]]] = {}
         self.seen: dict[int, Any] = {}
+        self.classes: set[type] = set()     # of objects, whose code is waiting
         self.alone: set[int] = set()        # objects that no slot holds: arguments, parts of code
         self.queue: list[tuple[Slot | None, Any, str]] = [(None, x, path) for path, x in roots.items()]
         while self.queue:
             self.visit(*self.queue.pop())
+        for space in self.spaces.values():
+            space.absent = frozenset((space.absent if space.is_global else self.looked) - space.base.keys())
 
     def visit(self, slot: Slot | None, x: Any, path: str) -> None:
         """Notes what a slot holds, and queues what that holds in turn."""
@@ -297,6 +313,7 @@ class State:
         if own:
             every = (key for key in f.__globals__ if names.any_global and not key.startswith("__"))
             self.hold(f.__globals__, "", None, names.globals.union(every))
+            self.space(f.__globals__, "", names.globals)
 
     def enter_entries(self, x: Any, path: str) -> None:
         """A list or dict: all entries count; a long one of numbers is held to its length."""
@@ -314,9 +331,9 @@ class State:
     def enter_object(self, x: Any, path: str) -> None:
         """Attributes by name, and the code of its class."""
         for kind in type(x).__mro__:
-            if is_state_of(kind.__module__):
-                code = {key: part for key, part in vars(kind).items() if not isinstance(part, SCALARS)}
-                self.wait(MappingProxyType(code), path)
+            if kind not in self.classes and is_state_of(kind.__module__):
+                self.classes.add(kind)
+                self.wait(vars(kind), path, [key for key, part in vars(kind).items() if not isinstance(part, SCALARS)])
         if slots := [name for name in slots_of(type(x)) if hasattr(x, name)]:
             self.wait(Attributes(x), path, slots)
         if hasattr(x, "__dict__"):
@@ -335,6 +352,8 @@ class State:
         """Entries of a namespace of which only those count that code mentions by name, and not even these where they
         are `asked` for in a way that a trace hears of."""
         read_only = isinstance(base, MappingProxyType)
+        if not isinstance(base, Attributes):
+            self.space(base, path)
         if not read_only and not (isinstance(base, Attributes) and hasattr(base.of, "__dict__")):
             self.records.append(Record(base, path, entries(base), None))
         for key in entries(base) if keys is None else keys:
@@ -346,14 +365,20 @@ class State:
             else:
                 self.waiting.setdefault(name, []).append(item)
 
+    def space(self, base: Any, path: str, names: frozenset[str] | None = None) -> None:
+        """Notes a namespace, in which some names are looked up that are not there; attributes without `names`."""
+        found = self.spaces.setdefault(id(base), Space(base, len(base), path, names is not None))
+        found.absent |= names or frozenset()
+
     def is_taken(self, key: str, x: Any) -> bool:
         """Whether code that was seen so far takes an attribute of this name: one that can be called, to call it."""
         return key in self.names or (key in self.called and not isinstance(x, SCALARS))
 
     def learn(self, names: Names, everything: bool) -> None:
         """Queues what waited for one of these names, or for any."""
-        new = (names.attributes | names.methods) - self.names
-        self.names |= names.attributes
+        new = (names.attributes | names.methods | names.stored) - self.names
+        self.names |= names.attributes | names.stored
+        self.looked |= names.attributes | names.methods
         self.called |= names.methods
         self.everything = self.everything or everything
         for name in list(self.waiting) if self.everything else new & self.waiting.keys():
