@@ -72,6 +72,31 @@ def a_forward_of_its_own():
     return lambda x: b(x), change
 
 
+def a_slot_that_was_empty():
+    class S:
+        __slots__ = ("k", "m")
+
+    s = S()
+    s.k = 1.0
+    return lambda x: x * s.k * (s.m if hasattr(s, "m") else 1), lambda k: setattr(s, "m", 4.0) if k == 2 else None
+
+
+def code_that_an_editor_replaced():
+    def f(x, k=1):
+        return x * k
+
+    def other(x, k=1):
+        return x + k
+
+    def change(k):
+        if k == 1:
+            f.__defaults__ = (3,)
+        if k == 2:
+            f.__code__ = other.__code__
+
+    return f, change
+
+
 def what_getattr_of_a_class_gave():
     class C:
         def __getattr__(self, name):
@@ -106,7 +131,7 @@ def what_hides_a_builtin():
 
 @pytest.mark.parametrize("make", [
     first_call_makes_it, a_default_of_getattr, an_attribute_that_goes, what_hides_a_class, a_forward_of_its_own,
-    what_getattr_of_a_class_gave, a_global, what_hides_a_builtin])
+    a_slot_that_was_empty, code_that_an_editor_replaced, what_getattr_of_a_class_gave, a_global, what_hides_a_builtin])
 def test_calls_see_what_has_come(make):
     results = []
     for style in (lambda f: f, st.compile):

@@ -110,6 +110,8 @@ class Plan:
         for base, n, path in state.lengths:
             if (now := sized(base)) != n:
                 yield f"{path or 'a container'} had {n} entries, now {now}"
+        yield from (f"the code of {f.__qualname__} was another" for f, code, given in state.codes
+                    if f.__code__ is not code or f.__defaults__ is not given)
         for space in state.spaces.values():
             yield from (f"{space.path}.{name} was not there".lstrip(".") for name in space.absent & space.base.keys())
         for slot, x in (*state.objects, *state.tuples):

@@ -119,6 +119,9 @@ class Writer:
                       "    if type(now := base[key]) is not kind or len(now) != n: return MISS"]
         if plan.lengths:
             lines += [f"for base, n in {self.name(plan.lengths)}:", "    if len(base) != n: return MISS"]
+        if codes := self.traced.state.codes:
+            lines += [f"for f, code, given in {self.name(codes)}:",
+                      "    if f.__code__ is not code or f.__defaults__ is not given: return MISS"]
         if plan.spaces:
             lines += [f"for base, n, absent in {self.name(plan.spaces)}:",
                       "    if len(base) != n and not base.keys().isdisjoint(absent): return MISS"]

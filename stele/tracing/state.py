@@ -11,7 +11,7 @@ from collections import UserDict, deque
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from itertools import accumulate
-from types import FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,6 +119,16 @@ class Content:
             x.extend(before) if isinstance(x, deque) else x.update(before)
 
 
+@dataclass(frozen=True, slots=True)
+class Having:
+    """Whether an object has the attributes that its class makes room for."""
+
+    of: Any
+
+    def __getitem__(self, key: str) -> bool:
+        return hasattr(self.of, key)
+
+
 NOWHERE = LookupError, AttributeError, ValueError, TypeError      # what looking for a place raises that is no more
 
 
@@ -214,6 +224,7 @@ class State:
         self.objects: list[tuple[Slot, Any]] = []
         self.kinds: list[tuple[Slot, type]] = []        # of objects that are others at each call
         self.tuples: list[tuple[Slot, tuple[Any, ...]]] = []
+        self.codes: list[tuple[FunctionType, CodeType, tuple[Any, ...] | None]] = []    # which an editor may replace
         self.lengths: list[tuple[Any, int, str]] = []
         self.spaces: dict[int, Space] = {}      # by the id of what holds the names
         self.records: list[Record] = []
@@ -311,6 +322,8 @@ class State:
         if vars(f):
             self.wait(vars(f), path)
         if own:
+            self.codes.append((f, f.__code__, f.__defaults__))
+        if own:
             every = (key for key in f.__globals__ if names.any_global and not key.startswith("__"))
             self.hold(f.__globals__, "", None, names.globals.union(every))
             self.space(f.__globals__, "", names.globals)
@@ -336,6 +349,8 @@ class State:
                 self.wait(vars(kind), path, [key for key, part in vars(kind).items() if not isinstance(part, SCALARS)])
         if slots := [name for name in slots_of(type(x)) if hasattr(x, name)]:
             self.wait(Attributes(x), path, slots)
+        self.numbers += [(Slot(Having(x), name, f"hasattr {path}.{name}"), False) for name in slots_of(type(x))
+                         if not hasattr(x, name)]
         if hasattr(x, "__dict__"):
             self.wait(vars(x), path, asked=asked_of(type(x)))
             self.wait(Attributes(x), path, [key for key in inherited(type(x)) if key not in vars(x)])
