@@ -278,36 +278,15 @@ class Family(Hooking):
         return tie is not None and tie.make is make and tie.whole() is whole and tie.args[0] == key and \
             whole.value.type == tie.type
 
-    def ties(self) -> Iterator[tuple[Tie, Way]]:
-        """The ties from this tensor up, as far as NumPy makes no copies, with the ways there."""
-        tie = self.tie
-        while tie is not None:
-            way, laid = tie.seen()
-            if laid is None:
-                return
-            yield tie, way
-            tie = tie.up
-
-    def above(self, tie: Tie) -> Family | None:
-        """What a tie leads up to, None where that is held no more, or by nobody who could look."""
-        x = tie.whole()
-        return x if x is not None and self.sees(x) and x.value.type == tie.type else None
-
-    def sees(self, x: Family) -> bool:
-        """Whether what is written to this tensor is seen in another one at once: one that was made where it is written,
-        or one that is found there from outside."""
-        inside = TRACING.get()
-        return x.home is inside or (inside is not None and (self.home is inside or inside.finds(x)))
-
     def refuse_leaf(self) -> None:
         """Raises GraphError where a write in place would lose the gradient of this tensor, or of what it is part of."""
         tie = self.tie
         while tie is not None and tie.make is not detached and not (
                 (above := tie.whole()) is not None and above.leaf and above.requires_grad):
             tie = tie.up
-        ties = () if tie is None or tie.make is detached else self.ties()
+        ties = () if tie is None or tie.make is detached else ties_of(self)
         if GRAD.get() and (self.leaf or ties):
-            for x in (self, *(self.above(tie) for tie, _ in ties)):
+            for x in (self, *(whole_of_tie(self, tie) for tie, _ in ties)):
                 if x is not None and x.leaf and x.requires_grad:
                     raise GraphError("a tensor that requires gradients is rebound in place, so its gradient would be "
                                      "lost", hint="Do it inside `with st.no_grad():`, or write y = x + 1.")
@@ -339,42 +318,30 @@ class Family(Hooking):
             evaluate([x.value for x, _ in made])    # each op has its numbers at once
 
     def shared(self, value: Value) -> tuple[Family, list[tuple[Family, Value]]]:
-        """The highest tensor that this one is a part of, and the others of its family with their numbers, once this
-        one has these."""
+        """The highest tensor that this is a part of, and the others of its family with what they are now."""
         root: Family = self
         made: list[tuple[Family, Value]] = []
         if (self.tie is None and self.parts is None) or value.type != self.value.type:
             return root, made
-        inside, ties = TRACING.get(), [*self.ties()]
-        above = [self.above(tie) for tie, _ in ties]
-        mine = [] if (top := highest(above)) is None else ties[:top + 1]
+        inside, ties = TRACING.get(), [*ties_of(self)]
+        wholes = [whole_of_tie(self, tie) for tie, _ in ties]
+        mine = [] if (top := highest(wholes)) is None else ties[:top + 1]
         if mine:
-            root = above[len(mine) - 1]     # type: ignore[assignment]
+            root = wholes[len(mine) - 1]     # type: ignore[assignment]
             made.append((root, into(mine, root.value, value)))
         whole = made[0][1] if made else value
         known = {id(self), id(root)}
         for part in [*(root.parts or ())]:
-            if (x := part()) is None or id(x) in known or not self.sees(x):
+            if (x := part()) is None or id(x) in known or not sees(self, x):
                 continue
-            its = [*x.ties()]
+            its = [*ties_of(x)]
             at = next((k for k, (tie, _) in enumerate(its) if tie.whole() is root), None)
             if at is not None and (x.home is inside or overlap(mine, its[:at + 1])):
                 known.add(id(x))
                 made.append((x, out_of(its[:at + 1], whole)))
-        if ties and above[-1] is None:      # which those who are left share without it
-            made += self.siblings(ties, value, known)
+        if ties and wholes[-1] is None:     # which those who are left share without it
+            made += siblings(self, ties, value, known)
         return root, made
-
-    def siblings(self, ties: Ties, value: Value, known: set[int]) -> Iterator[tuple[Family, Value]]:
-        """The other parts, not `known` yet, of wholes that are gone, where they have elements of this tensor."""
-        for part in [*ties[-1][0].kin]:
-            if (x := part()) is None or id(x) in known or not self.sees(x):
-                continue
-            its = [*x.ties()]
-            at = common(self, ties, x, its) or (0, 0)
-            if all(at) and overlap(mine := ties[:at[0]], theirs := its[:at[1]]):
-                whole = into(theirs, zeros(mine[-1][0].type), x.value, Way.with_numbers_of)
-                yield x, out_of(theirs, into(mine, whole, value))
 
     value = property(Handle.value.fget, write)      # type: ignore[assignment]
 
@@ -420,7 +387,7 @@ def related(xs: Sequence[Family], written: Sequence[int]) -> tuple[Any, ...]:
     near = {id(x.tie.kin) for x in xs if x.tie is not None}
     if not near or near.isdisjoint(id(x.parts if x.tie is None else x.tie.kin) for x in map(xs.__getitem__, written)):
         return ()
-    found, up = list[Any](), [[*x.ties()] for x in xs]
+    found, up = list[Any](), [[*ties_of(x)] for x in xs]
     for k, j in ((k, j) for k in written for j in range(len(xs)) if j != k):
         if (at := common(xs[k], up[k], xs[j], up[j])) is not None:
             mine, theirs = up[k][:at[0]], up[j][:at[1]]
@@ -434,6 +401,42 @@ def common(x: Family, its: Ties, y: Family, others: Ties) -> tuple[int, int] | N
     """How many ties lead up from each of two tensors to the lowest that both are parts of, or are themselves."""
     lines = [[ref(of), *(tie.whole for tie, _ in ties)] for of, ties in ((x, its), (y, others))]
     return next(((k, j) for k, a in enumerate(lines[0]) for j, b in enumerate(lines[1]) if a is b), None)
+
+
+def ties_of(x: Family) -> Iterator[tuple[Tie, Way]]:
+    """The ties from a tensor up, as far as NumPy makes no copies, with the ways there."""
+    tie = x.tie
+    while tie is not None:
+        way, laid = tie.seen()
+        if laid is None:
+            return
+        yield tie, way
+        tie = tie.up
+
+
+def sees(x: Family, other: Family) -> bool:
+    """Whether what is written to a tensor is seen in another one at once: one that was made where it is written, or one
+    that is found there from outside."""
+    inside = TRACING.get()
+    return other.home is inside or (inside is not None and (x.home is inside or inside.finds(other)))
+
+
+def whole_of_tie(x: Family, tie: Tie) -> Family | None:
+    """What a tie of a tensor leads up to, None where that is held no more, or by nobody who could look."""
+    whole = tie.whole()
+    return whole if whole is not None and sees(x, whole) and whole.value.type == tie.type else None
+
+
+def siblings(x: Family, ties: Ties, value: Value, known: set[int]) -> Iterator[tuple[Family, Value]]:
+    """Other parts, not `known` yet, of wholes that are gone, where they have elements of a tensor with a new value."""
+    for part in [*ties[-1][0].kin]:
+        if (other := part()) is None or id(other) in known or not sees(x, other):
+            continue
+        its = [*ties_of(other)]
+        at = common(x, ties, other, its) or (0, 0)
+        if all(at) and overlap(mine := ties[:at[0]], theirs := its[:at[1]]):
+            whole = into(theirs, zeros(mine[-1][0].type), other.value, Way.with_numbers_of)
+            yield other, out_of(theirs, into(mine, whole, value))
 
 
 def noted(parts: list[ref[Family]], x: Family) -> None:

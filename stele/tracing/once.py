@@ -23,6 +23,7 @@ from stele.tracing.names import UNSEEDED
 from stele.tracing.state import SCALARS, Content, Slot, State
 
 LONGEST = 1 << 20       # bytes of an array that are looked at again once a function was traced
+MOST = 1 << 26          # bytes of all of them: what lies in lists of many is not looked at beyond that
 BUILTIN = "builtins", "itertools"       # whose iterators say where they are
 OUTSIDE = "which runs its Python only once"
 
@@ -32,8 +33,13 @@ class Alone:
 
     def __init__(self, state: State, leaves: Sequence[Any]) -> None:
         self.state, self.draws = state, draws(state)
-        parts = [(slot.path, shortened(slot.get())) for slot in state.arrays.values()]
-        self.arrays = [(path, part, part.copy()) for path, part in parts if not part.dtype.hasobject]
+        self.arrays: list[tuple[str, Array, Array]] = []
+        room = MOST
+        for slot in state.arrays.values():
+            part = shortened(slot.get())
+            if not part.dtype.hasobject and part.nbytes <= room:
+                self.arrays.append((slot.path, part, part.copy()))
+                room -= part.nbytes
         self.contents = [(slot, slot.base.whole()) for slot, _ in state.numbers if isinstance(slot.base, Content)]
         paths = {id(x): slot.path for slot, x in state.objects}
         moving = {id(x): x for x in (*state.seen.values(), *leaves) if isinstance(x, MOVING)}

@@ -174,13 +174,15 @@ class Record(NamedTuple):
 
 @dataclass
 class Space:
-    """A namespace with so many names, and those that code looks up and that are `absent`."""
+    """A namespace with so many names, and those that code looks up and that are `absent`, but for those that are
+    `known` by other ways."""
 
     base: Any
     size: int
     path: str
     is_global: bool
     absent: frozenset[str] = frozenset()
+    known: frozenset[str] = frozenset()
 
 
 def entries(base: Any, names: frozenset[str] | None = None) -> dict[Any, Any]:
@@ -240,7 +242,8 @@ class State:
         while self.queue:
             self.visit(*self.queue.pop())
         for space in self.spaces.values():
-            space.absent = frozenset((space.absent if space.is_global else self.looked) - space.base.keys())
+            looked = space.absent if space.is_global else self.looked
+            space.absent = frozenset(looked - space.known - space.base.keys())
 
     def visit(self, slot: Slot | None, x: Any, path: str) -> None:
         """Notes what a slot holds, and queues what that holds in turn."""
@@ -352,8 +355,10 @@ class State:
         self.numbers += [(Slot(Having(x), name, f"hasattr {path}.{name}"), False) for name in slots_of(type(x))
                          if not hasattr(x, name)]
         if hasattr(x, "__dict__"):
+            numbers = inherited(type(x))
             self.wait(vars(x), path, asked=asked_of(type(x)))
-            self.wait(Attributes(x), path, [key for key in inherited(type(x)) if key not in vars(x)])
+            self.spaces[id(vars(x))].known = frozenset(numbers)
+            self.wait(Attributes(x), path, [key for key in numbers if key not in vars(x)])
 
     def hold(self, base: Any, path: str, paths: dict[Any, str] | None, names: frozenset[str] | None = None) -> None:
         """Records a container and queues its entries."""

@@ -52,7 +52,7 @@ def test_lists_are_constants_of_programs_and_have_no_part_in_gradients() -> None
     (lambda x: st.exp(["a"]), ArgumentError, "list of others"),
     (lambda x: st.exp([[1], [2, 3]]), ShapeError, "one shape"),
     (lambda x: st.add(x, [2**70]), DTypeError, "does not fit"),
-    (lambda x: st.multiply(x, 2, out=x), ArgumentError, r"no out=.*y\[\.\.\.\] = f\(x\)"),
+    (lambda x: st.zeros(2, out=x), ArgumentError, r"no out=.*y\[\.\.\.\] = f\(x\)"),
     (lambda x: st.divide(1, x, where=x > 0), ArgumentError, r"no where=.*st.where\(mask, f\(x\), other\)"),
     (lambda x: st.reshape(x, 1, 1, order="F"), ArgumentError, "takes no order="),
     (lambda x: st.argsort(x, kind="quik"), OptionError, "'quicksort'"),
@@ -65,7 +65,7 @@ def test_errors_teach(call: Callable[[Any], Any], error: type[Exception], messag
 
 
 def test_arguments_that_are_answered_are_taken_by_no_function_of_that_meaning() -> None:
-    for name in UNSAID:
+    for name in UNSAID.keys() - {"out"}:
         with pytest.raises(ArgumentError, match=f"exp takes no {name}="):
             st.exp(st.tensor([1.0]), **{name: 1})
 

@@ -217,7 +217,7 @@ def test_parts_of_parts_follow_whoever_is_written() -> None:
     del x, a
     gc.collect()
     d[0] = 0
-    assert float(d.sum()) == 20 and float(c.sum()) == 39      # nobody holds what they share
+    assert float(d.sum()) == 20 and float(c.sum()) == 29      # what they share nobody else holds
 
 
 def test_a_loop_over_rows_writes_them() -> None:
