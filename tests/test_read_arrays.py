@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -117,3 +118,17 @@ def test_other_threads_may_use_the_arrays_meanwhile():
 
     assert f(st.ones(())).item() == 1 and found == [30.0]
     thread.join()
+
+
+def test_what_takes_no_other_array_is_left_alone():
+    @dataclass(frozen=True, slots=True)
+    class Frozen:
+        scale: np.ndarray
+
+    class Checked(dict):
+        def __setitem__(self, key, x):
+            raise ValueError("nothing is set here")
+
+    held, checked, pair = Frozen(made()), Checked(scale=made()), (made(), 2)
+    f = st.compile(lambda x: x * held.scale.sum() + checked["scale"].sum() + pair[0].sum())
+    assert f(st.ones(())).item() == 45

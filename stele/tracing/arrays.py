@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stele.ir.graph import Array
-from stele.tracing.state import Slot
+from stele.tracing.state import Cell, Slot
 
 KNOWN = frozenset((     # what is asked of an array and says nothing of its numbers
     "shape", "ndim", "size", "dtype", "nbytes", "itemsize", "strides", "flags", "base", "__class__", "__dict__",
@@ -86,18 +86,16 @@ def original(x: Any) -> Any:
 
 @contextmanager
 def reading(slots: Iterable[Slot], told: Callable[[Array], None]) -> Generator[dict[int, Slot]]:
-    """Has arrays in slots tell when they are read; gives the slots by what stands in them for now, by id."""
+    """Has arrays in slots tell when they are read; gives the slots by what stands in them for now, by id. Slots of
+    tuples, classes and containers of other kinds, which may not take it, are left alone."""
     held: list[tuple[Slot, Any]] = []
     try:
         for slot in slots:
             array = slot.get()
-            if type(array) is np.ndarray and not array.dtype.hasobject:
+            if type(array) is np.ndarray and not array.dtype.hasobject and type(slot.base) in (dict, list, Cell):
                 stands = array.view(Read)
                 np.ndarray.__getattribute__(stands, "__dict__")[OF] = array, told
-                try:
-                    slot.base[slot.key] = stands
-                except TypeError:       # an entry of a tuple, an attribute of a class
-                    continue
+                slot.base[slot.key] = stands
                 held.append((slot, stands))
         yield {id(stands): slot for slot, stands in held}
     finally:
