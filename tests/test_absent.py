@@ -166,3 +166,14 @@ def test_an_attribute_that_is_only_set_is_no_reason_to_trace_again():
     for k in range(3):
         f(st.ones(2) * k)
     assert f.traces == 1 and model.last.tolist() == [4.0, 4.0]
+
+
+def test_an_object_that_answers_for_its_slots_is_not_asked():
+    class Answers:
+        __slots__ = ("x",)
+
+        def __getattr__(self, name):
+            raise RuntimeError(name)
+
+    held = Answers()
+    assert st.compile(lambda x: x if held is not None else x * 2)(st.ones(())).item() == 1

@@ -126,7 +126,7 @@ class Having:
     of: Any
 
     def __getitem__(self, key: str) -> bool:
-        return hasattr(self.of, key)
+        return has(self.of, key)
 
 
 NOWHERE = LookupError, AttributeError, ValueError, TypeError      # what looking for a place raises that is no more
@@ -195,8 +195,17 @@ def entries(base: Any, names: frozenset[str] | None = None) -> dict[Any, Any]:
         except ValueError:
             return {}
     if isinstance(base, Attributes):
-        return {name: x for name in slots_of(type(base.of)) if (x := getattr(base.of, name, base)) is not base}
+        return {name: getattr(base.of, name) for name in slots_of(type(base.of)) if has(base.of, name)}
     return dict(base) if names is None else {name: base[name] for name in names if name in base}
+
+
+def has(x: Any, name: str) -> bool:
+    """Whether an object has an attribute that its class makes room for; its own `__getattr__` is not asked."""
+    try:
+        object.__getattribute__(x, name)
+    except AttributeError:
+        return False
+    return True
 
 
 def is_long(x: Any) -> bool:
@@ -350,11 +359,11 @@ class State:
             if kind not in self.classes and is_state_of(kind.__module__):
                 self.classes.add(kind)
                 self.wait(vars(kind), path, [key for key, part in vars(kind).items() if not isinstance(part, SCALARS)])
-        if slots := [name for name in slots_of(type(x)) if hasattr(x, name)]:
+        if slots := [name for name in slots_of(type(x)) if has(x, name)]:
             self.wait(Attributes(x), path, slots)
         self.numbers += [(Slot(Having(x), name, f"hasattr {path}.{name}"), False) for name in slots_of(type(x))
-                         if not hasattr(x, name)]
-        if hasattr(x, "__dict__"):
+                         if not has(x, name)]
+        if has(x, "__dict__"):
             numbers = inherited(type(x))
             self.wait(vars(x), path, asked=asked_of(type(x)))
             self.spaces[id(vars(x))].known = frozenset(numbers)
@@ -374,7 +383,7 @@ class State:
         read_only = isinstance(base, MappingProxyType)
         if not isinstance(base, Attributes):
             self.space(base, path)
-        if not read_only and not (isinstance(base, Attributes) and hasattr(base.of, "__dict__")):
+        if not read_only and not (isinstance(base, Attributes) and has(base.of, "__dict__")):
             self.records.append(Record(base, path, entries(base), None))
         for key in entries(base) if keys is None else keys:
             x = base[key]
