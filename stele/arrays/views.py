@@ -26,7 +26,7 @@ from stele.ir.types import Shape, Type, product
 from stele.ops import bits, parts
 from stele.ops.generate import iota
 from stele.ops.indexing import Selection, put, written
-from stele.ops.linear import Broadcast, Reshape, Slice, Transpose, full, reshape, transfer
+from stele.ops.linear import Broadcast, Reshape, Slice, Transpose, reshape, zeros_like
 
 FEW = 8     # names that are gone, up to which nobody looks for them
 MOST = 1 << 10
@@ -366,11 +366,6 @@ def out_of(ties: Ties, whole: Value) -> Value:
     return whole
 
 
-def zeros(type: Type) -> Value:
-    """Zeros of a type."""
-    return transfer(full(type.shape, 0, type.dtype), type.device)
-
-
 def overlap(a: Ties, b: Ties) -> bool:
     """Whether two parts have elements of their whole in common: one that no ties lead up from is the whole."""
     shape, found = (b or a)[-1][0].type.shape, list[tuple[Laid | None, Shape]]()
@@ -435,7 +430,7 @@ def siblings(x: Family, ties: Ties, value: Value, known: set[int]) -> Iterator[t
         its = [*ties_of(other)]
         at = common(x, ties, other, its) or (0, 0)
         if all(at) and overlap(mine := ties[:at[0]], theirs := its[:at[1]]):
-            whole = into(theirs, zeros(mine[-1][0].type), other.value, Way.with_numbers_of)
+            whole = into(theirs, zeros_like(mine[-1][1].whole), other.value, Way.with_numbers_of)
             yield other, out_of(theirs, into(mine, whole, value))
 
 

@@ -12,7 +12,7 @@ from stele.ir.graph import Array
 from stele.tracing.state import Cell, Slot
 
 KNOWN = frozenset((     # what is asked of an array and says nothing of its numbers
-    "shape", "ndim", "size", "dtype", "nbytes", "itemsize", "strides", "flags", "base", "__class__", "__dict__",
+    "of", "shape", "ndim", "size", "dtype", "nbytes", "itemsize", "strides", "flags", "base", "__class__", "__dict__",
     "__array_interface__", "__array_struct__", "__array_priority__", "__array_finalize__", "__array_wrap__", "view"))
 
 
@@ -22,7 +22,7 @@ class Read(np.ndarray):
     Ops of Stele read it as what it stands for, and tell nothing.
     """
 
-    of: Any         # the array and what to tell, until the function is traced
+    of: tuple[Array, Callable[[Array], None]]   # the array, and what to tell
 
     def __getattribute__(self, name: str) -> Any:
         return super().__getattribute__(name) if name in KNOWN else getattr(plain(self), name)
@@ -62,14 +62,11 @@ class Read(np.ndarray):
         return plain(self).__index__()
 
 
-OF = "of"
-
-
 def plain(x: Any) -> Any:
     """The array that something stands for, which is read; anything else as it is."""
     if type(x) is not Read:
         return x
-    array, told = np.ndarray.__getattribute__(x, "__dict__")[OF]
+    array, told = x.of
     told(array)
     return array
 
@@ -81,7 +78,7 @@ def deeply(x: Any) -> Any:
 
 def original(x: Any) -> Any:
     """The array that something stands for, which is not read by that."""
-    return np.ndarray.__getattribute__(x, "__dict__")[OF][0] if type(x) is Read else x
+    return x.of[0] if type(x) is Read else x
 
 
 @contextmanager
@@ -94,7 +91,7 @@ def reading(slots: Iterable[Slot], told: Callable[[Array], None]) -> Generator[d
             array = slot.get()
             if type(array) is np.ndarray and not array.dtype.hasobject and type(slot.base) in (dict, list, Cell):
                 stands = array.view(Read)
-                np.ndarray.__getattribute__(stands, "__dict__")[OF] = array, told
+                stands.of = array, told
                 slot.base[slot.key] = stands
                 held.append((slot, stands))
         yield {id(stands): slot for slot, stands in held}

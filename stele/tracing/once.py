@@ -25,6 +25,7 @@ from stele.tracing.state import SCALARS, Content, Slot, State
 LONGEST = 1 << 20       # bytes of an array that are looked at again once a function was traced
 MOST = 1 << 26          # bytes of all of them: what lies in lists of many is not looked at beyond that
 BUILTIN = "builtins", "itertools"       # whose iterators say where they are
+MOVING = Iterator, io.IOBase, queue.Queue, queue.SimpleQueue
 OUTSIDE = "which runs its Python only once"
 
 
@@ -122,9 +123,6 @@ def alike(a: Any, b: Any) -> bool:
     if isinstance(a, dict):
         return [*a] == [*b] and all(map(is_, a.values(), b.values()))
     return len(a) == len(b) and all(map(is_, a, b))
-
-
-MOVING = Iterator, io.IOBase, queue.Queue, queue.SimpleQueue
 
 
 def place(x: Any) -> Any:

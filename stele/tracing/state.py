@@ -209,7 +209,7 @@ def has(x: Any, name: str) -> bool:
 
 
 def is_long(x: Any) -> bool:
-    """Whether a container of numbers is held to its identity and length alone."""
+    """Whether a container of numbers is held to its identity, its length and a few elements alone."""
     return len(x) > LONG and all(isinstance(part, SCALARS) for part in entries(x).values())
 
 
@@ -335,13 +335,12 @@ class State:
             self.wait(vars(f), path)
         if own:
             self.codes.append((f, f.__code__, f.__defaults__))
-        if own:
             every = (key for key in f.__globals__ if names.any_global and not key.startswith("__"))
             self.hold(f.__globals__, "", None, names.globals.union(every))
             self.space(f.__globals__, "", names.globals)
 
     def enter_entries(self, x: Any, path: str) -> None:
-        """A list or dict: all entries count; a long one of numbers is held to its length."""
+        """A list or dict: all entries count, of a long one of numbers its length and a few."""
         self.lengths.append((x, len(x), path))
         if not is_long(x):
             self.hold(x, path, {key: f"{path}[{key!r}]" for key in entries(x)})
@@ -359,10 +358,10 @@ class State:
             if kind not in self.classes and is_state_of(kind.__module__):
                 self.classes.add(kind)
                 self.wait(vars(kind), path, [key for key, part in vars(kind).items() if not isinstance(part, SCALARS)])
-        if slots := [name for name in slots_of(type(x)) if has(x, name)]:
-            self.wait(Attributes(x), path, slots)
-        self.numbers += [(Slot(Having(x), name, f"hasattr {path}.{name}"), False) for name in slots_of(type(x))
-                         if not has(x, name)]
+        slots = {name: has(x, name) for name in slots_of(type(x))}
+        if there := [name for name, is_there in slots.items() if is_there]:
+            self.wait(Attributes(x), path, there)
+        self.numbers += [(Slot(Having(x), name, f"hasattr {path}.{name}"), False) for name in slots.keys() - there]
         if has(x, "__dict__"):
             numbers = inherited(type(x))
             self.wait(vars(x), path, asked=asked_of(type(x)))
