@@ -21,6 +21,7 @@ THINNED = {
     "test_bad_calls.py": "test_wrong_arguments_teach",
     "test_bench.py": "test_our_programs_run",
     "test_bits.py": "test_all_dtypes_are_seen_as_all_others",
+    "test_compiled_forward.py": "test_a_compiled_network_is_trained_from_outside",
     "test_complex.py": "test_native_code_computes_what_numpy_does",
     "test_contract.py": "test_product_by_parts",
     "test_control_native.py": "test_what_is_carried_late_is_shown_not_copied",
@@ -29,8 +30,10 @@ THINNED = {
     "test_devices.py": "test_layers_and_their_gradients_have_the_same_bits_on_the_second_device",
     "test_edges.py": "test_functions_of_any_shape",
     "test_emitted.py": "test_code_and_memory_are_what_they_were",
+    "test_empties.py": "test_ops_take_empty_operands",
     "test_every_size.py": "test_a_function_runs_at_every_size_with_one_program",
     "test_explained.py": "test_memory_is_known_before_anything_is_compiled",
+    "test_families.py": "test_what_shares_memory_is_one_thing_in_every_style test_loops_carry_what_shares_memory",
     "test_functional.py": "test_one_program_of_every_size test_pytorch_agrees",
     "test_keras.py": "test_models_give_what_keras_gave",
     "test_layers.py": "test_all_styles_agree test_one_program_of_every_size test_orthogonal_weights_stay_so "

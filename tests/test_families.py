@@ -71,8 +71,8 @@ def numbers(xs):
     return [np.asarray(x).tolist() for x in xs]
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("place", PLACES)
 def test_what_shares_memory_is_one_thing_in_every_style(seed, place):
     expected = program(seed, np, place)
     wanted = [numbers(expected[1](*expected[2])), numbers(expected[0])]
