@@ -46,7 +46,7 @@ def measured(framework: str, row: str) -> dict[str, Any]:
         ends.append(spent())
     first, second = ([b - a for a, b in zip(*pair)] for pair in pairwise(ends))
     reports = [program.report() for f in getattr(rows, "COMPILED", ()) for program in f.programs]
-    phases = max(reports, key=lambda report: len(report.kernels)).seconds if reports else {}
+    phases: dict[str, float] = max(reports, key=lambda report: len(report.kernels)).seconds if reports else {}
     return {"clock": first[0] - second[0], "processor": first[1] - second[1], "step": second[0], "phases": phases}
 
 

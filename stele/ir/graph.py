@@ -331,18 +331,19 @@ def number_dtype(value: object) -> DType:
 def walk(results: Iterable[Value], stop: Callable[[Value], bool] | None = None) -> list[Value]:
     """All values that `results` need, operands before users, each once; does not look behind values that `stop`."""
     done: dict[Value, None] = {}
+    begun = set[Value]()
     stack = [*results]
     stack.reverse()
     while stack:
         v = stack[-1]
-        if v not in done:
-            waiting = [a for a in v.args if a not in done]
-            if waiting and (stop is None or not stop(v)):
-                waiting.reverse()
-                stack += waiting
-                continue
+        if v in done:
+            stack.pop()
+        elif v in begun or not v.args or (stop is not None and stop(v)):
             done[v] = None
-        stack.pop()
+            stack.pop()
+        else:
+            begun.add(v)
+            stack += v.args[::-1]
     return list(done)
 
 

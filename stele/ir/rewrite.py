@@ -119,27 +119,37 @@ class Rewriter:
         self.limit = 100 + 20 * len(graph.values)
         self.done.update((p, p) for p in graph.parameters)
         becomes: dict[Value, Value] = {}
-        stack = list(reversed(graph.results))
+        for v in graph.values:
+            if v not in self.done and (new := self.settled(v)) is not None:
+                becomes[v] = new
+                self.follow(v, becomes)
+        return with_origins(with_results(graph, tuple(self.done[v] for v in graph.results)), self.extra)
+
+    def follow(self, v: Value, becomes: dict[Value, Value]) -> None:
+        """Makes final what a value becomes, and all that this needs."""
+        stack = [v]
         while stack:
             v = stack[-1]
             if v in self.done:
                 stack.pop()
-            elif waiting := [a for a in becomes_or_args(v, becomes) if a not in self.done]:
+            elif waiting := [a for a in ((becomes[v],) if v in becomes else v.args) if a not in self.done]:
                 stack.extend(reversed(waiting))
             elif v in becomes:
                 self.done[v] = self.done[becomes[v]]
-            else:
-                now = self.rebuilt(v)
-                new = self.step(now)
-                if new is None:
-                    self.done[v] = self.done[now] = now
-                else:
-                    becomes[v] = new
-        return with_origins(with_results(graph, tuple(self.done[v] for v in graph.results)), self.extra)
+            elif (new := self.settled(v)) is not None:
+                becomes[v] = new
+
+    def settled(self, v: Value) -> Value | None:
+        """What a value whose operands are final is replaced by; if by nothing, it is final itself."""
+        now = self.rebuilt(v)
+        new = self.step(now)
+        if new is None:
+            self.done[v] = self.done[now] = now
+        return new
 
     def rebuilt(self, v: Value) -> Value:
         """The value over final operands and rewritten inner graphs."""
-        args = tuple(self.done[a] for a in v.args)
+        args = tuple([self.done[a] for a in v.args])
         op = within(v.op, lambda g: Rewriter(self.table, self.report).graph(g)) if v.op.family == "control" else v.op
         return v if op is v.op and args == v.args else Value(op, args, v.type, v.where)
 
@@ -173,11 +183,6 @@ class Rewriter:
             self.extra[new] = self.extra.get(new, NOWHERE) | where
         self.report.fired(r.name, r.doc, where)
         return now.get(new, new)
-
-
-def becomes_or_args(v: Value, becomes: dict[Value, Value]) -> tuple[Value, ...]:
-    """What must be final before v is: its replacement, or its operands."""
-    return (becomes[v],) if v in becomes else v.args
 
 
 def is_only_size(r: Rule, v: Value, new: Value) -> bool:
@@ -228,7 +233,7 @@ def substituted(graph: Graph, becomes: dict[Value, Value], extra: dict[Value, Wh
         elif v in becomes:
             meaning[v] = meaning[becomes[v]]
         else:
-            args, where = tuple(meaning[a] for a in v.args), v.where | extra.get(v, NOWHERE)
+            args, where = tuple([meaning[a] for a in v.args]), v.where | extra.get(v, NOWHERE)
             meaning[v] = v if args == v.args and where == v.where else Value(v.op, args, v.type, where)
     return with_results(graph, tuple(meaning[v] for v in graph.results))
 

@@ -33,7 +33,7 @@ def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
         found, together = leading(kernel.results, depths(kernel.results, kernel.body))
         leads, own = {*found}, {*found}.difference(together)
     for x in kernel.inputs:
-        if readers[slots.of(x)] > 1:
+        if readers[slots.of(x)] > 1 or not any(fits(y, x) for y in kernel.results):
             continue
         touched = {x}
         for v in kernel.body:

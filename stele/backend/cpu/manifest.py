@@ -5,6 +5,7 @@ import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -85,13 +86,13 @@ def pack_report(report: Report, number: Mapping[Origin, int]) -> bytes:
     def origins(where: Where) -> list[int]:
         return sorted({number[o] for o in where if o in number})
 
-    def records(found: Iterable[Any]) -> list[list[Any]]:
-        return [[origins(r.where) if f.name == "where" else flat(getattr(r, f.name)) for f in fields(r)] for r in found]
+    def records(found: Iterable[Any], names: list[str]) -> list[list[Any]]:
+        return [[origins(r.where) if of == "where" else flat(getattr(r, of)) for of in names] for r in found]
 
     plain = vars(report) | {"sites": [*map(origins, report.sites)]}
-    for name in NOTES:
+    for name, kind in NOTES.items():
         found = getattr(report, name)
-        plain[name] = records(found.values() if name in ("rules", "choices") else found)
+        plain[name] = records(found.values() if name in ("rules", "choices") else found, names_of(kind))
     return zlib.compress(json.dumps(plain).encode())
 
 
@@ -102,7 +103,7 @@ def unpack_report(data: bytes, wheres: Sequence[Where]) -> Report:
 
     plain = json.loads(zlib.decompress(data))
     for name, kind in NOTES.items():
-        names = [f.name for f in fields(kind)]
+        names = names_of(kind)
         plain[name] = [kind(*(origins(x) if of == "where" else tupled(x) for of, x in zip(names, each)))
                        for each in plain[name]]
     named = {"rules": {r.name: r for r in plain["rules"]}, "choices": {c.question: c for c in plain["choices"]}}
@@ -114,13 +115,21 @@ NOTES: dict[str, Any] = {"rules": Fired, "decisions": Decision, "choices": Choic
 """The records of a report, each of which is a list in its bytes."""
 
 
+@cache
+def names_of(kind: Any) -> list[str]:
+    """The names of a record's fields."""
+    return [f.name for f in fields(kind)]
+
+
 def flat(v: Any) -> Any:
     """Sizes as text, records as the list of their fields."""
+    if isinstance(v, int | str | float | None):
+        return v
+    if isinstance(v, tuple | list):
+        return [flat(x) for x in cast(Sequence[Any], v)]
     if isinstance(v, sizes.Size):
         return str(v)
-    if is_dataclass(v):
-        return [flat(getattr(v, f.name)) for f in fields(v)]
-    return [flat(x) for x in cast(Sequence[Any], v)] if isinstance(v, tuple | list) else v
+    return [flat(getattr(v, name)) for name in names_of(type(v))] if is_dataclass(v) else v
 
 
 def tupled(x: Any) -> Any:
