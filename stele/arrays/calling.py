@@ -26,6 +26,9 @@ def form_of(annotation: str) -> Form:
     form = FORMS[annotation]
     if annotation == "Sequence[Value]":
         return lambda x, what: form([listed(p, what) for p in x] if is_series(x) else x, what)
+    if annotation == "Value | Sequence[Value]":
+        return lambda x, what: form([listed(p, what) for p in x] if is_series(x) and not is_numeric(x)
+                                    else listed(x, what), what)
     return (lambda x, what: form(listed(x, what), what)) if annotation in ARRAYS else form
 
 

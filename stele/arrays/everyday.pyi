@@ -367,8 +367,8 @@ def vander(x: TensorLike, n: int | None=None, increasing: bool=False) -> Tensor:
 def digitize(x: TensorLike, bins: TensorLike, right: bool=False) -> Tensor:
     """In which of the `bins` (n,), edges that ascend or descend, each element lies, as int64: 0 before the first.
 
-    Bin k is from bins[k - 1] on to before bins[k]; with `right` the edge on the right belongs to it and that on the
-    left does not. Raises ShapeError unless bins are one row, DTypeError for complex numbers.
+    Bin k is between bins[k - 1] and bins[k], of which the smaller one belongs to it; with `right` the larger one does.
+    Raises ShapeError unless bins are one row, DTypeError for complex numbers.
 
     >>> st.digitize(st.tensor([0.2, 1.0, 6.4]), st.tensor([0.0, 1.0, 2.5])).tolist()
     [1, 2, 3]

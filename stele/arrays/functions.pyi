@@ -1615,9 +1615,10 @@ def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
 def meshgrid(*arrays: TensorLike | Sequence[TensorLike], indexing: str='xy', sparse: bool=False) -> tuple[Tensor, ...]:
     """The coordinates of the points of a grid, as a tuple of one array for each of the `arrays` of one axis, or none.
 
-    The arrays may also be one list. With `indexing` "ij" array k lies along axis k of all results; with "xy" the first
-    two are exchanged, as of a picture whose first axis counts rows. `sparse` results are 1 long on other axes than
-    their own. Each in its own dtype. Raises ShapeError for arrays of more axes, OptionError for another indexing.
+    The arrays may also be one list; a list of numbers is an array. With `indexing` "ij" array k lies along axis k of
+    all results; with "xy" the first two are exchanged, as of a picture whose first axis counts rows. `sparse` results
+    are 1 long on other axes than their own. Each in its own dtype. Raises ShapeError for arrays of more axes,
+    OptionError for another indexing.
 
     >>> x, y = st.meshgrid(st.tensor([1, 2, 3]), st.tensor([10, 20]))
     >>> x.tolist(), y.tolist()

@@ -229,18 +229,20 @@ def mine(x: Any, name: str) -> Tensor:
 def apply_along_axis(f: Callable[..., Any], axis: int, x: TensorLike, *args: Any) -> Tensor:
     """What `f` makes of each row of x along an axis, and of `args`, in the place of the row: one after the other.
 
-    In the dtype of what f makes. Raises ShapeError for an axis that x does not have, and what f raises.
+    It may have any number of axes, all of which stand there, and any dtype, the same for each row. Raises ShapeError
+    for an axis that x does not have, and what f raises.
 
     >>> st.apply_along_axis(lambda row: row.max() - row.min(), 1, st.tensor([[1, 5], [2, 9]])).tolist()
     [4, 7]
     """
     arguments.function(f, "f of apply_along_axis")
     x = constant(x)
-    rows = moveaxis(x, axis_in(x, axis), -1)
+    at = axis_in(x, axis)
+    rows = moveaxis(x, at, -1)
     flat = rows.reshape(-1, rows.shape[-1])
     made = stack([constant(f(flat[k], *args)) for k in range(flat.shape[0])])
-    y = made.reshape(*rows.shape[:-1], *made.shape[1:])
-    return moveaxis(y, -1, axis) if y.ndim == rows.ndim else y
+    y, new = made.reshape(*rows.shape[:-1], *made.shape[1:]), made.ndim - 1
+    return moveaxis(y, tuple(range(-new, 0)), tuple(range(at, at + new)))
 
 
 @public

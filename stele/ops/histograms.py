@@ -38,8 +38,8 @@ def histogram_bin_edges(x: Value, bins: Numbers = 10, *, range: Numbers | None =
 def digitize(x: Value, bins: Value, *, right: bool = False) -> Value:
     """In which of the `bins` (n,), edges that ascend or descend, each element lies, as int64: 0 before the first.
 
-    Bin k is from bins[k - 1] on to before bins[k]; with `right` the edge on the right belongs to it and that on the
-    left does not. Raises ShapeError unless bins are one row, DTypeError for complex numbers.
+    Bin k is between bins[k - 1] and bins[k], of which the smaller one belongs to it; with `right` the larger one does.
+    Raises ShapeError unless bins are one row, DTypeError for complex numbers.
 
     >>> st.digitize(st.tensor([0.2, 1.0, 6.4]), st.tensor([0.0, 1.0, 2.5])).tolist()
     [1, 2, 3]
@@ -51,7 +51,7 @@ def digitize(x: Value, bins: Value, *, right: bool = False) -> Value:
     dtype = promote(x.dtype, bins.dtype)
     row, bins = reshape(cast(x, dtype), (-1,)), cast(bins, dtype)
     rising = Search(not right)(bins, row)
-    falling = quantity(bins.shape[0]) - Search(right)(flip(bins, (0,)), row)
+    falling = quantity(bins.shape[0]) - Search(not right)(flip(bins, (0,)), row)
     is_rising = slice_axis(bins, 0, 0, 1) <= slice_axis(bins, 0, bins.shape[0] - 1, 1)
     return reshape(Select()(is_rising, rising, falling), x.shape)
 

@@ -239,9 +239,10 @@ def broadcast_arrays(*xs: Value) -> tuple[Value, ...]:
 def meshgrid(*arrays: Value | Sequence[Value], indexing: str = "xy", sparse: bool = False) -> tuple[Value, ...]:
     """The coordinates of the points of a grid, as a tuple of one array for each of the `arrays` of one axis, or none.
 
-    The arrays may also be one list. With `indexing` "ij" array k lies along axis k of all results; with "xy" the first
-    two are exchanged, as of a picture whose first axis counts rows. `sparse` results are 1 long on other axes than
-    their own. Each in its own dtype. Raises ShapeError for arrays of more axes, OptionError for another indexing.
+    The arrays may also be one list; a list of numbers is an array. With `indexing` "ij" array k lies along axis k of
+    all results; with "xy" the first two are exchanged, as of a picture whose first axis counts rows. `sparse` results
+    are 1 long on other axes than their own. Each in its own dtype. Raises ShapeError for arrays of more axes,
+    OptionError for another indexing.
 
     >>> x, y = st.meshgrid(st.tensor([1, 2, 3]), st.tensor([10, 20]))
     >>> x.tolist(), y.tolist()
@@ -254,7 +255,7 @@ def meshgrid(*arrays: Value | Sequence[Value], indexing: str = "xy", sparse: boo
     axes = [*range(len(given))]
     if choice(indexing, "indexing of meshgrid", ("xy", "ij")) == "xy":
         axes[:2] = axes[:2][::-1]
-    lines = [reshape(x, (-1, *(1,) * (len(axes) - 1 - k))) for x, k in zip(given, axes)]
+    lines = [reshape(x, tuple(-1 if k == a else 1 for a in range(len(axes)))) for x, k in zip(given, axes)]
     shape = broadcast_shapes(*(line.shape for line in lines)) if lines else ()
     return tuple(line if sparse else broadcast(line, shape) for line in lines)
 

@@ -134,12 +134,13 @@ def test_eye_of_diagonals_beyond_every_matrix() -> None:
 
 
 @settings(deadline=None)
-@given(some.lists(some.integers(0, 4), max_size=4), some.sampled_from(["xy", "ij"]), some.sampled_from(REAL))
-def test_meshgrid(sizes: list[int], indexing: str, name: str) -> None:
+@given(some.lists(some.integers(0, 4), max_size=4), some.sampled_from(["xy", "ij"]), some.booleans(),
+       some.sampled_from(REAL))
+def test_meshgrid(sizes: list[int], indexing: str, sparse: bool, name: str) -> None:
     lines = [np.arange(n).astype(DTYPES[name].numpy) for n in sizes]
-    found = st.meshgrid(*map(st.tensor, lines), indexing=indexing)
+    found = st.meshgrid(*map(st.tensor, lines), indexing=indexing, sparse=sparse)
     assert isinstance(found, tuple) and len(found) == len(sizes)
-    for x, want in zip(found, np.meshgrid(*lines, indexing=indexing)):
+    for x, want in zip(found, np.meshgrid(*lines, indexing=indexing, sparse=sparse)):
         same(x, want)
 
 
@@ -152,6 +153,9 @@ def test_meshgrid_in_every_style() -> None:
         same(f(st.arange(n), st.arange(3))[1], np.meshgrid(np.arange(n), np.arange(3))[1])
     g = st.grad(lambda v: (st.meshgrid(v, st.ones(2))[0] * st.arange(6.0).reshape(2, 3)).sum())(st.ones(3))
     assert g.tolist() == [3, 5, 7]
+    for lists in (([1, 2], [3.5, 4, 5]), ([1, 2, 3],), ((1.5, 2.0), np.arange(3)), ([],)):
+        for found, want in zip(st.meshgrid(*lists), np.meshgrid(*lists), strict=True):
+            assert found.tolist() == want.tolist()
     with pytest.raises(ShapeError, match=r"meshgrid takes arrays of one axis, got \(2, 2\)"):
         st.meshgrid(st.ones((2, 2)))
     with pytest.raises(OptionError, match="'xy' or 'ij'"):

@@ -176,6 +176,14 @@ def test_histograms() -> None:
     assert st.histogram(st.zeros(0), 2)[0].tolist() == [0, 0]
 
 
+@FEW
+@given(hs.lists(hs.integers(-3, 3), max_size=6), hs.booleans(), hs.booleans(),
+       hnp.arrays("i8", (2, 4), elements=hs.integers(-4, 4)))
+def test_a_bin_holds_its_smaller_edge_or_its_larger_one(edges: list[int], falls: bool, right: bool, x: Any) -> None:
+    bins = np.array(sorted(edges, reverse=falls), "i8")
+    np.testing.assert_array_equal(st.digitize(x, bins, right=right).numpy(), np.digitize(x, bins, right))
+
+
 def test_covariances() -> None:
     x = np.random.default_rng(0).normal(size=(3, 9))
     close(st.cov(st.tensor(x)), np.cov(x))

@@ -62,6 +62,7 @@ MADE: dict[str, Callable[[Any], Any]] = {       # of x (3, 4)
     "piecewise":    lambda x: np.piecewise(x, [x < 0, x >= 0], [0.5, lambda x: x * 2]),
     "polyint":      lambda x: np.polyint(x[0]).astype("f4"),
     "along":        lambda x: np.apply_along_axis(lambda row: row[::-1] * 2, 1, x),
+    "outwards":     lambda x: np.apply_along_axis(lambda row: np.outer(row[:2], row), 0, x),
     "einsum":       lambda x: np.einsum(x, [0, 1], x, [2, 1], [0, 2]),
     "path":         lambda x: np.einsum("ij,kj->ik", x, x, optimize="greedy"),
     "cross":        lambda x: np.cross(x[:, :3], x[0, :3]),
