@@ -306,6 +306,54 @@ def test_a_state_goes_on_where_it_stood(name: str) -> None:
         assert np.array_equal(a, b)
 
 
+@pytest.mark.parametrize("style", [IMPERATIVE, COMPILED], ids=["imperative", "compiled"])
+@pytest.mark.parametrize("name", ["Adam", "Adamax", "NAdam", "RAdam", "Adagrad", "ASGD", "Adafactor"])
+def test_a_parameter_that_joins_later_begins_with_its_own_first_step(name: str, style: Style,
+                                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was frozen, and one of a group that is added; their counts are in the state."""
+    monkeypatch.setenv("STELE_BACKEND", "reference")
+
+    def made(own: list[st.Tensor]) -> Any: return eval(PEERS[name], vars(optim) | {"p": own})
+
+    def stepped(optimizer: Any, own: list[st.Tensor]) -> Any:
+        def step(*slopes: st.Tensor) -> None:
+            optimizer.zero_grad()
+            sum((p * g).sum() for p, g in zip(own, slopes, strict=True) if p.requires_grad).backward()
+            optimizer.step()
+        return style(step)
+
+    own, alone = parameters(), parameters()[1:]
+    own[1].requires_grad = own[2].requires_grad = False
+    optimizer = made(own[:2])
+    step = stepped(optimizer, own)
+    for k, slopes in enumerate(SLOPES[:6]):
+        if k == 3:
+            own[1].requires_grad = own[2].requires_grad = True
+            optimizer.add_group({"params": own[2:]})
+        if k == 4:
+            state, optimizer = optimizer.state_dict(), made(own[:2])
+            optimizer.add_group({"params": own[2:]})
+            optimizer.load_state_dict(state)
+            step = stepped(optimizer, own)
+        step(*map(st.tensor, slopes))
+    step = stepped(made(alone), alone)
+    for slopes in SLOPES[3:6]:
+        step(*map(st.tensor, slopes[1:]))
+    close([p.numpy() for p in own[1:]], [p.numpy() for p in alone])
+
+
+def test_parameters_that_move_together_are_counted_once_and_a_state_of_one_count_is_read() -> None:
+    own = parameters()
+    optimizer = optim.Adam(own)
+    own[0].grad = st.ones_like(own[0])
+    optimizer.step()
+    assert [float(s.steps) for s in optimizer.states] == [1, 0, 0]
+    assert optimizer.states[0].steps is not optimizer.states[1].steps is optimizer.states[2].steps
+    state = {name: x for name, x in optimizer.state_dict().items() if not name.startswith("steps")}
+    optimizer.load_state_dict(state | {"steps": st.tensor(5.0)})
+    assert [float(s.steps) for s in optimizer.states] == [5, 5, 5]
+
+
 @pytest.mark.parametrize("is_first", (False, True))
 @pytest.mark.parametrize("make", [lambda p: optim.SGD(p, 0.1), lambda p: optim.Adagrad(p, 0.1, lr_decay=0.1),
                                   lambda p: optim.SparseAdam(p, 0.1)])
@@ -682,6 +730,7 @@ def test_a_scaler_leaves_steps_out_whose_gradients_are_not_finite(style: Style) 
         scaler.unscale(optimizer)
         optim.clip_grad_norm(own, 1e9)
         scaler.step(optimizer)
+        scaler.update()
 
     step = style(step)
     factors = []
@@ -699,3 +748,109 @@ def test_a_scaler_leaves_steps_out_whose_gradients_are_not_finite(style: Style) 
     again = optim.LossScaler()
     again.load_state_dict(scaler.state_dict())
     assert float(again.factor) == 8 and again.interval == 2 and float(again.taken) == 1
+
+
+CHANGES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "SGD": (lambda p, **o: optim.SGD(p, 0.1, **o), {"momentum": 0.9, "nesterov": True}),
+    "RMSprop": (lambda p, **o: optim.RMSprop(p, 0.1, alpha=0.0, **o), {"momentum": 0.9}),
+    "Adam": (lambda p, **o: optim.Adam(p, 0.1, betas=(0.0, 0.0), **o), {"amsgrad": True}),
+}
+
+
+@pytest.mark.parametrize("style", [IMPERATIVE, COMPILED], ids=["imperative", "compiled"])
+@pytest.mark.parametrize("kind", CHANGES)
+def test_an_option_that_changes_later_has_what_it_needs(kind: str, style: Style, monkeypatch: Any) -> None:
+    """It goes on as an optimiser that is made with the option, at that place."""
+    monkeypatch.setenv("STELE_BACKEND", "reference")
+    make, options = CHANGES[kind]
+
+    def stepped(p: st.Tensor, optimizer: Any) -> Any:
+        def step(slope: st.Tensor) -> None:
+            optimizer.zero_grad()
+            (p * slope).sum().backward()
+            optimizer.step()
+        return style(step)
+
+    (own,), (other,) = parameters(1), parameters(1)
+    optimizer = make([own])
+    step = stepped(own, optimizer)
+    for slopes in SLOPES[:2]:
+        step(st.tensor(slopes[0]))
+    for name, x in options.items():
+        optimizer.param_groups[0][name] = x
+    other.assign(own)
+    beside = stepped(other, make([other], **options))
+    for slopes in SLOPES[2:5]:
+        step(st.tensor(slopes[0]))
+        beside(st.tensor(slopes[0]))
+    close([own.numpy()], [other.numpy()])
+    make([other], **options).load_state_dict(optimizer.state_dict())
+
+
+def test_an_option_that_changes_later_is_checked() -> None:
+    group = optim.SGD(parameters(1), 0.1).groups[0]
+    assert "momentum" in group and "lr" in group and "amsgrad" not in group
+    for name, x in {"momentum": -1, "nesterov": True, "weight_decay": -0.1}.items():
+        with pytest.raises(GraphError, match="SGD needs"):
+            group[name] = x
+    assert group["momentum"] == 0 and not group["nesterov"]
+
+
+@pytest.mark.parametrize("make", [
+    lambda o: optim.StepLR(o, 2, 0.5), lambda o: optim.ExponentialLR(o, 0.5),
+    lambda o: optim.CosineAnnealingLR(o, 8, 0.01),
+    lambda o: optim.ChainedScheduler([optim.StepLR(o, 2, 0.5), optim.ExponentialLR(o, 0.9)])])
+def test_a_group_that_is_added_later_goes_on_from_its_own_rate(make: Any) -> None:
+    """As one that was there from the beginning, with the same rate at that step: PyTorch's recursive forms do so."""
+    first, second, beside = parameters()
+    optimizer, other = optim.SGD([first], 0.1), optim.SGD([beside], 0.4)
+    schedule, reference = make(optimizer), make(other)
+    for k in range(6):
+        if k == 3:
+            optimizer.add_group({"params": [second], "lr": float(other.lr)})
+        schedule.step(), reference.step()
+    assert [*map(float, schedule.get_last_lr())][1] == pytest.approx(float(other.lr), rel=1e-5)
+    assert schedule.bases == pytest.approx([0.1, 0.4]) and make(optimizer).bases == pytest.approx([0.1, 0.4])
+
+
+@pytest.mark.parametrize("style", [IMPERATIVE, COMPILED], ids=["imperative", "compiled"])
+def test_a_scaler_serves_several_optimizers(style: Style, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All divide by the factor that the loss was multiplied with, each once; one alone may leave its step out."""
+    monkeypatch.setenv("STELE_BACKEND", "reference")
+    (one, other, frozen), alone = parameters(), parameters(2)
+    frozen.requires_grad = False
+    makers = [lambda p: optim.Adam(p, 0.1), lambda p: optim.SGD(p, 0.1, momentum=0.9)]
+    first, second = makers[0]([one, frozen]), makers[1]([other])
+    scaler = optim.LossScaler(8.0, interval=1)
+
+    def step(a: st.Tensor, b: st.Tensor) -> None:
+        first.zero_grad(), second.zero_grad()
+        scaler.scale((one * a).sum() + (other * b).sum()).backward()
+        scaler.unscale(first)
+        scaler.unscale(second)
+        scaler.step(first)
+        scaler.step(second)
+        scaler.update()
+
+    step, factors = style(step), []
+    optimizers = [make([p]) for make, p in zip(makers, alone, strict=True)]
+    for k, slopes in enumerate(SLOPES[:4]):
+        given = [slopes[0].copy(), slopes[1]]
+        given[0][0, 0] = np.nan if k == 0 else given[0][0, 0]
+        for p, optimizer, g in zip(alone, optimizers, given, strict=True):
+            p.grad = st.tensor(g)
+            if np.isfinite(g).all():
+                optimizer.step()
+        step(*map(st.tensor, given))
+        factors.append(float(scaler.factor))
+    assert factors == [4, 8, 16, 32] and [float(s.steps) for s in first.states] == [3, 0]
+    close([one.numpy(), other.numpy()], [p.numpy() for p in alone], 1e-6)
+
+
+@pytest.mark.parametrize("wrong", [lambda s, o: (s.unscale(o), s.unscale(o)), lambda s, o: (s.step(o), s.step(o)),
+                                   lambda s, o: (s.step(o), s.unscale(o)), lambda s, o: s.update()])
+def test_a_scaler_refuses_what_would_divide_twice(wrong: Callable[[Any, Any], Any]) -> None:
+    own = parameters(1)
+    own[0].grad = st.ones_like(own[0])
+    with pytest.raises(GraphError, match=r"divided by the factor already.*update|found no step"):
+        wrong(optim.LossScaler(8.0), optim.SGD(own, 0.1))

@@ -54,8 +54,8 @@ class Adam(Counting):
         if s.amsgrad:
             s.largest.assign(F.maximum(s.largest, v))
             v = s.largest
-        step = s.lr / self.gathered(s.betas[0])
-        scale = F.rsqrt(self.gathered(s.betas[1]))
+        step = s.lr / gathered(s, s.betas[0])
+        scale = F.rsqrt(gathered(s, s.betas[1]))
         kept = p * (1 - s.lr * s.weight_decay) if s.weight_decay and self.decoupled else p
         p.assign(kept - step * s.mean / (F.sqrt(v) * scale + s.eps))
 
@@ -65,12 +65,6 @@ class Adam(Counting):
         m.assign(b1 * m + (1 - b1) * g)
         v.assign(b2 * v + (1 - b2) * F.square(g))
         return v
-
-    def gathered(self, beta: float | Tensor) -> Tensor:
-        """1 - beta ** steps, the weight of what a mean has gathered, to its last digits where beta is almost 1."""
-        if isinstance(beta, Tensor):        # a schedule moves it
-            return -F.expm1(self.steps * F.log(beta))
-        return -F.expm1(self.steps * (math.log(beta) if beta else -math.inf))
 
 
 class AdamW(Adam):
@@ -119,7 +113,7 @@ class LAMB(Adam):
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
         v = self.remembered(g, s)
         b1, b2 = s.betas
-        u = s.mean / self.gathered(b1) / (F.sqrt(v / self.gathered(b2)) + s.eps) + s.weight_decay * p
+        u = s.mean / gathered(s, b1) / (F.sqrt(v / gathered(s, b2)) + s.eps) + s.weight_decay * p
         p.assign(p - s.lr * trusted(p, u) * u)
 
 
@@ -148,7 +142,7 @@ class Adamax(Adam):
         b1, b2 = s.betas
         s.mean.assign(b1 * s.mean + (1 - b1) * g)
         s.square.assign(F.maximum(b2 * s.square, F.abs(g) + s.eps))
-        p.assign(p - s.lr / self.gathered(b1) * s.mean / s.square)
+        p.assign(p - s.lr / gathered(s, b1) * s.mean / s.square)
 
 
 class NAdam(Adam):
@@ -185,12 +179,12 @@ class NAdam(Adam):
         v = self.remembered(g, s)
         now, then = self.warmed(s, 0), self.warmed(s, 1)
         s.product.assign(s.product * now)
-        below = F.sqrt(v / self.gathered(s.betas[1])) + s.eps
+        below = F.sqrt(v / gathered(s, s.betas[1])) + s.eps
         p.assign(p - s.lr * ((1 - now) / (1 - s.product) * g + then / (1 - s.product * then) * s.mean) / below)
 
     def warmed(self, s: Any, later: int) -> Tensor:
         """The first beta at this step or `later`."""
-        return s.betas[0] * (1 - 0.5 * F.exp((self.steps + later) * (s.momentum_decay * math.log(0.96))))
+        return s.betas[0] * (1 - 0.5 * F.exp((s.steps + later) * (s.momentum_decay * math.log(0.96))))
 
 
 class RAdam(Adam):
@@ -220,14 +214,14 @@ class RAdam(Adam):
         g = shrunk_or_decayed(p, g, s)
         v = self.remembered(g, s)
         b1, b2 = s.betas
-        seen = self.gathered(b2)
+        seen = gathered(s, b2)
         most = 2 / (1 - b2) - 1
-        length = most - 2 * self.steps * (1 - seen) / seen          # of the mean of as many gradients
+        length = most - 2 * s.steps * (1 - seen) / seen          # of the mean of as many gradients
         is_known = length > 5
         far = where(is_known, length, 6.0)
         grown = F.sqrt((far - 4) * (far - 2) * most / ((most - 4) * (most - 2) * far))
         factor = where(is_known, grown * F.sqrt(seen) / (F.sqrt(v) + s.eps), 1.0)
-        p.assign(p - s.lr * s.mean / self.gathered(b1) * factor)
+        p.assign(p - s.lr * s.mean / gathered(s, b1) * factor)
 
 
 class SparseAdam(Adam):
@@ -262,13 +256,13 @@ class SparseAdam(Adam):
             g, at, occurs = rows
             m.assign(added(m, where(occurs, (1 - b1) * (g - at_rows(m, at)), 0.0), at))
             v.assign(added(v, where(occurs, (1 - b2) * (F.square(g) - at_rows(v, at)), 0.0), at))
-            rate = s.lr * F.sqrt(self.gathered(b2)) / self.gathered(b1)
+            rate = s.lr * F.sqrt(gathered(s, b2)) / gathered(s, b1)
             p.assign(added(p, where(occurs, -rate * at_rows(m, at) / (F.sqrt(at_rows(v, at)) + s.eps), 0.0), at))
             return
         occurs = F.any(g != 0, axis=tuple(range(1, p.ndim)), keepdims=True)
         m.assign(where(occurs, b1 * m + (1 - b1) * g, m))
         v.assign(where(occurs, b2 * v + (1 - b2) * F.square(g), v))
-        rate = s.lr * F.sqrt(self.gathered(b2)) / self.gathered(b1)
+        rate = s.lr * F.sqrt(gathered(s, b2)) / gathered(s, b1)
         p.assign(where(occurs, p - rate * m / (F.sqrt(v) + s.eps), p))
 
 
@@ -339,7 +333,7 @@ class Adagrad(Counting):
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
-        rate = s.lr / (1 + (self.steps - 1) * s.lr_decay)
+        rate = s.lr / (1 + (s.steps - 1) * s.lr_decay)
         if not s.weight_decay and (rows := summed(g)) is not None:
             g, at, occurs = rows
             s.square.assign(added(s.square, F.square(g), at))
@@ -415,9 +409,9 @@ class Adafactor(Counting):
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
-        new = self.steps ** s.beta2_decay
+        new = s.steps ** s.beta2_decay
         least = float(np.finfo(np.float32).eps) if s.eps[0] is None else s.eps[0]
-        rate = F.maximum(root(p), s.eps[1]) * F.minimum(s.lr, F.rsqrt(self.steps))
+        rate = F.maximum(root(p), s.eps[1]) * F.minimum(s.lr, F.rsqrt(s.steps))
         if p.ndim > 1:
             for held, axis in ((s.rows, -1), (s.columns, -2)):
                 held.assign(held + new * (F.square(g).mean(axis, keepdims=True) - held))
@@ -426,6 +420,13 @@ class Adafactor(Counting):
             v = s.square.assign(s.square + new * (F.square(g) - s.square))
         u = g * F.rsqrt(F.maximum(v, least * least))
         p.assign(p * (1 - s.lr * s.weight_decay) - rate / F.maximum(root(u) / s.d, 1.0) * u)
+
+
+def gathered(s: Any, beta: float | Tensor) -> Tensor:
+    """1 - beta ** steps, the weight of what a mean has gathered, to its last digits where beta is almost 1."""
+    if isinstance(beta, Tensor):        # a schedule moves it
+        return -F.expm1(s.steps * F.log(beta))
+    return -F.expm1(s.steps * (math.log(beta) if beta else -math.inf))
 
 
 def shrunk_or_decayed(p: Tensor, g: Tensor, s: Any) -> Tensor:

@@ -13,7 +13,7 @@ from stele.errors import GraphError, ShapeError
 from stele.interop.keywords import speaks
 from stele.ir.types import HOME
 from stele.ops.arguments import choice
-from stele.optim.optimizer import Counting, Optimizer, Parameters, State, decayed
+from stele.optim.optimizer import Counting, Optimizer, Parameters, State, decayed, is_moved
 from stele.optim.rows import added, taken
 
 
@@ -59,7 +59,7 @@ class SGD(Optimizer):
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
-        moves = "velocity" in s.tensors()
+        moves = is_moved(s.momentum) or s.momentum > 0
         if not (moves or s.weight_decay) and (rows := taken(g)) is not None:
             parts, at = rows
             p.assign(added(p, -s.lr * parts, at))
@@ -101,7 +101,7 @@ class ASGD(Counting):
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
         g = decayed(p, g, s)
-        before = self.steps - 1
+        before = s.steps - 1
         rate = s.lr / (1 + s.lambd * s.lr * before) ** s.alpha
         p.assign(p * (1 - s.lambd * rate) - rate * g)
         s.mean.assign(s.mean + (p - s.mean) / F.maximum(before - s.t0, 1.0))

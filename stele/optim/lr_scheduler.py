@@ -21,8 +21,9 @@ from stele.saving import options_of
 class Schedule:
     """The base of schedules: each `step()` sets the rates of an `optimizer`'s groups to factors of their first rates.
 
-    The first rates are those that the groups have when their first schedule is made. A class of its own writes
-    `factor(step)`, or `rate(first, step)` where the rate is no multiple. Raises ArgumentError for what is no optimiser.
+    The first rates are those that the groups have when their first schedule is made; a group that is added later goes
+    on from its own rate. A class of its own writes `factor(step)`, or `rate(first, step)` where the rate is no
+    multiple. Raises ArgumentError for what is no optimiser.
 
     >>> class Halved(optim.Schedule):
     ...     def factor(self, step):
@@ -75,6 +76,12 @@ class Schedule:
         """The rate at a step of a group with a first rate."""
         return first * self.factor(step)
 
+    def first_rate(self, now: float) -> float:
+        """The first rate of what has a rate at the step where this stands, to which all schedules are straight."""
+        none = self.rate(0.0, self.count)
+        slope = self.rate(1.0, self.count) - none
+        return (now - none) / slope if slope else now
+
     def set(self) -> None:
         """Sets the rates of the step where this stands."""
         for group, first in zip(self.optimizer.groups, self.bases, strict=True):
@@ -86,6 +93,9 @@ class Schedule:
     @checked
     def step(self) -> None:
         """Goes one step further and sets the rates."""
+        for group in self.optimizer.groups[len(self.bases):]:
+            group.first = self.first_rate(float(group.lr))
+            self.bases.append(group.first)
         self.count += 1
         self.set()
 

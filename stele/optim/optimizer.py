@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stele.arrays.creation import zeros, zeros_like
+from stele.arrays.creation import zeros_like
 from stele.arrays.tensor import Tensor, tensor
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import TRACING, enable_grad, no_grad
@@ -24,12 +24,16 @@ from stele.saving import options_of
 Parameters = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str, Any]]
 
 
+OWN = "params", "rate", "first", "optimizer"        # attributes of a group that are no options
+
+
 class Group:
     """Parameters that move alike: tensors `params`, a rate `lr`, which is a tensor, and options by name.
 
     Options are attributes, and entries as in PyTorch: `group.lr = 0.1` or `group["lr"] = 0.1`. Entries are numbers,
     such as a rate of now; `group.lr` is the tensor that is rebound when a schedule moves on, as is `group["lr"]` inside
-    of a compiled function. Raises OptionError for an entry that it does not have.
+    of a compiled function. What a new option makes necessary is remembered from then on. Raises OptionError for an
+    entry that it does not have, GraphError for a number that its `optimizer` cannot have.
 
     >>> optimizer = optim.SGD([st.zeros(2).requires_grad_()], lr=0.1, momentum=0.9)
     >>> group = optimizer.groups[0]
@@ -37,10 +41,12 @@ class Group:
     (True, 0.9, 0.1)
     """
 
-    def __init__(self, params: list[Tensor], options: Mapping[str, Any]) -> None:
+    def __init__(self, params: list[Tensor], options: Mapping[str, Any], optimizer: Optimizer | None = None) -> None:
         own = {name: x for name, x in options.items() if name != "lr"}
-        vars(self).update(own, params=params, rate=tensor(float(options["lr"]), device=HOME), first=None)
+        vars(self).update(own, params=params, rate=tensor(float(options["lr"]), device=HOME), first=None,
+                          optimizer=optimizer)
 
+    optimizer: Optimizer | None
     params: list[Tensor]
     rate: Tensor
     first: float | None     # the rate before any schedule
@@ -57,6 +63,15 @@ class Group:
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"this group has no {name!r}, but lr, {', '.join(self.options())}")
 
+    def __setattr__(self, name: str, new: Any) -> None:
+        if self.optimizer is None or name not in self.options() or is_moved(new):
+            super().__setattr__(name, new)
+        else:
+            self.optimizer.change(self, name, new)
+
+    def __contains__(self, name: object) -> bool:
+        return name in ("params", "lr") or name in self.options()
+
     def __getitem__(self, name: str) -> Any:
         x = getattr(self, name)
         return x if TRACING.get() is not None else plain({name: x})[name]
@@ -66,7 +81,7 @@ class Group:
 
     def options(self) -> dict[str, Any]:
         """The numbers, flags and words of this group by name, but for its rate."""
-        return {name: x for name, x in vars(self).items() if name not in ("params", "rate", "first")}
+        return {name: x for name, x in vars(self).items() if name not in OWN}
 
     def __repr__(self) -> str:
         rate = "traced" if TRACING.get() is not None else f"{float(self.rate):g}"
@@ -82,6 +97,11 @@ def plain(options: Mapping[str, Any]) -> dict[str, Any]:
 def shortest(rate: Any) -> float:
     """The shortest number that a float32 stands for: 0.05, and not 0.05000000074505806."""
     return float(str(np.float32(rate)))
+
+
+def is_moved(option: Any) -> bool:
+    """Whether an option is one that a schedule moves."""
+    return isinstance(option, Tensor) or (isinstance(option, tuple) and any(map(is_moved, option)))
 
 
 class State:
@@ -166,7 +186,7 @@ class Optimizer:
             raise GraphError(f"parameter {k} of {name} stands in two groups", hint="Leave it out of one of them.")
         options = {key: option(type(self), key, x) for key, x in {**self.defaults, **own}.items()}
         self.check(options)
-        made = Group(params, options)
+        made = Group(params, options, self)
         self.groups.append(made)
         self.states += [self.begun(p, State(made)) for p in params]
 
@@ -183,6 +203,17 @@ class Optimizer:
         for key in ("momentum", "weight_decay", "eps", "lr_decay"):
             if isinstance(options.get(key), float | int) and not options[key] >= 0:
                 raise GraphError(f"{name} needs {key} >= 0, got {options[key]}")
+
+    def change(self, group: Group, name: str, new: Any) -> None:
+        """Another option of a group, checked; its states remember what that asks for beside what they know."""
+        new = option(type(self), name, new)
+        if TRACING.get() is None:
+            self.check({"lr": 0.0, **plain(group.options()), name: new})
+        vars(group)[name] = new
+        for p, s in zip(self.parameters, self.states, strict=True):
+            if s.group is group:
+                known = s.tensors()
+                vars(self.begun(p, s)).update(known)
 
     def begun(self, p: Tensor, s: State) -> State:
         """What is remembered of a parameter before the first step."""
@@ -281,15 +312,55 @@ class Optimizer:
 
 
 class Counting(Optimizer):
-    """An optimiser whose formula depends on the number of the step, `steps`, from 1."""
+    """An optimiser whose formula depends on how many steps a parameter has taken, `s.steps`, from 1.
 
-    @public
-    def __init__(self, parameters: Parameters, lr: float, maximize: bool = False, **options: Any) -> None:
-        super().__init__(parameters, lr, maximize, **options)
-        self.steps = zeros((), device=HOME)
+    Parameters that always moved together share their count, so that what follows from it is computed once.
+    """
+
+    def add_group(self, group: Mapping[str, Any]) -> None:
+        known = len(self.states)
+        super().add_group(group)
+        counted(self.states[known:], 0.0)
+
+    add_param_group = add_group
 
     def advance(self) -> None:
-        self.steps += 1
+        moving = {id(s) for _, s in self.moving()}
+        for together in self.together():
+            moved = [s for s in together if id(s) in moving]
+            if len(moved) == len(together):
+                moved[0].steps += 1
+            elif moved:
+                counted(moved, moved[0].steps + 1)
+
+    def together(self) -> list[list[State]]:
+        """The states, by the count that they share."""
+        found: dict[int, list[State]] = {}
+        for s in self.states:
+            found.setdefault(id(s.steps), []).append(s)
+        return [*found.values()]
+
+    @checked
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where the optimiser stood that gave this state. Nothing changes unless all of it fits.
+
+        Raises DataError if the state is that of another kind of optimiser or of other parameters.
+        """
+        own = [f"steps.{k}" for k in range(len(self.states))]
+        if "steps" in state and not state.keys() & own:         # written when all parameters had one count
+            state = {name: x for name, x in state.items() if name != "steps"} | dict.fromkeys(own, state["steps"])
+        super().load_state_dict(state)
+        loaded = {id(s): float(state[name]) for s, name in zip(self.states, own, strict=True)}
+        for together in self.together():
+            for n in {loaded[id(s)] for s in together}:
+                counted([s for s in together if loaded[id(s)] == n], n)
+
+
+def counted(states: list[State], n: float | Tensor) -> None:
+    """Has states share a count, from a number on."""
+    count = n if isinstance(n, Tensor) else tensor(n, device=HOME)
+    for s in states:
+        s.steps = count
 
 
 def needs_optimizer(whose: object, x: Any) -> Optimizer:

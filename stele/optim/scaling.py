@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
 from stele.arrays import functions as F
@@ -9,22 +10,23 @@ from stele.arrays.creation import zeros
 from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor, tensor
 from stele.eager.handle import no_grad
-from stele.errors import DataError
+from stele.errors import DataError, GraphError
 from stele.ir.types import HOME
 from stele.ops.arguments import positive
 from stele.optim.checks import checked
-from stele.optim.optimizer import Optimizer
+from stele.optim.optimizer import Optimizer, needs_optimizer
 from stele.saving import options_of
 
 
 class LossScaler:
     """A factor for losses that follows their gradients (Micikevicius et al., 2018, section 3.2), for float16.
 
-    `scaler.scale(loss).backward()`, then `scaler.step(optimizer)`, which divides the gradients by the factor and leaves
-    everything as it was where one of them is infinite or NaN; the factor is then multiplied with `backoff`, and with
-    `growth` after `interval` steps in a row that were taken. It begins as `factor`. Between the two calls
+    `scaler.scale(loss).backward()`, `scaler.step(optimizer)` and `scaler.update()`, as PyTorch's GradScaler. `step`
+    divides the gradients by the factor and leaves everything as it was where one of them is infinite or NaN. `update`
+    multiplies the factor with `backoff` where that was so, and with `growth` after `interval` times in a row where it
+    was not; it begins as `factor`. With several optimisers each takes its step, and one update follows. Before a step
     `unscale(optimizer)` divides the gradients already, to clip them. Works in compiled functions. Raises ShapeError for
-    an interval below 1.
+    an interval below 1, GraphError for two steps of an optimiser without an update between them.
 
     >>> x = st.tensor([4.0], requires_grad=True)
     >>> optimizer, scaler = optim.SGD([x], lr=0.5), optim.LossScaler(factor=8.0)
@@ -32,6 +34,7 @@ class LossScaler:
     ...     optimizer.zero_grad()
     ...     scaler.scale((x * slope).sum()).backward()
     ...     scaler.step(optimizer)
+    ...     scaler.update()
     ...     print(x.tolist(), scaler.factor.tolist())
     [3.5] 8.0
     [3.5] 4.0
@@ -43,39 +46,55 @@ class LossScaler:
         self.factor, self.taken = tensor(float(factor), device=HOME), zeros((), device=HOME)
         self.growth, self.backoff = growth, backoff
         self.interval = positive(interval, "interval of LossScaler")
-        self.finite: Tensor | None = None       # of gradients that are divided already
+        self.finite: dict[Optimizer, Tensor] = {}       # of gradients that were divided since the last update
+        self.stepped: list[Optimizer] = []
 
     def scale(self, loss: Tensor) -> Tensor:
         """The loss times the factor."""
         return loss * F.stop_gradient(self.factor).astype(loss.dtype)
 
     def unscale(self, optimizer: Optimizer) -> None:
-        """Divides the gradients of an optimiser by the factor, once before its step."""
+        """Divides the gradients of an optimiser by the factor, once before its step; GraphError for a second time."""
+        if needs_optimizer(self, optimizer) in self.finite:
+            raise GraphError(f"the gradients of this {type(optimizer).__name__} are divided by the factor already",
+                             hint="Call scaler.update() behind the steps of all optimisers.")
         with no_grad():
             finite = tensor(True)
             for p in optimizer.parameters:
                 if p.grad is not None:
                     finite = finite & F.isfinite(p.grad).all()
                     p.grad = (p.grad / self.factor).astype(p.dtype)
-            self.finite = finite
+            self.finite[optimizer] = finite
 
-    def step(self, optimizer: Optimizer) -> Any:
-        """A step of the optimiser, unless a gradient is not finite; then the factor is looked after."""
-        if self.finite is None:
+    def step(self, optimizer: Optimizer) -> None:
+        """A step of the optimiser, unless a gradient is not finite; GraphError for a second one before an update."""
+        if optimizer in self.stepped or optimizer not in self.finite:
             self.unscale(optimizer)
-        finite, self.finite = self.finite, None
-        assert finite is not None
+        self.stepped.append(optimizer)
+        finite = self.finite[optimizer]
+
+        def held() -> dict[str, Tensor]:
+            state = {name: x for name, x in optimizer.state_dict().items() if isinstance(x, Tensor)}
+            return state | {f"parameter.{k}": p for k, p in enumerate(optimizer.parameters)}
+
         with no_grad():
-            held = [x for x in optimizer.state_dict().values() if isinstance(x, Tensor)] + optimizer.parameters
-            before = [x.detach().clone() for x in held]
+            before = {name: x.detach().clone() for name, x in held().items()}
             optimizer.step()
-            for x, old in zip(held, before, strict=True):
-                x.assign(where(finite, x, old))
+            for name, x in {id(x): (name, x) for name, x in held().items()}.values():
+                x.assign(where(finite, x, before[name]))
+
+    def update(self) -> None:
+        """Looks after the factor, behind the steps of all optimisers; GraphError where there was none."""
+        if not self.stepped:
+            raise GraphError("update of LossScaler found no step", hint="Call scaler.step(optimizer) first.")
+        with no_grad():
+            finite = reduce(F.logical_and, self.finite.values())
             taken = where(finite, self.taken + 1, 0.0)
             is_time = taken >= self.interval
             self.factor.assign(where(finite, where(is_time, self.factor * self.growth, self.factor),
                                        self.factor * self.backoff))
             self.taken.assign(where(is_time, 0.0, taken))
+        self.finite, self.stepped = {}, []
 
     def options(self) -> dict[str, Any]:
         """The numbers of this scaler by name."""
