@@ -347,7 +347,7 @@ def test_parameters_that_move_together_are_counted_once_and_a_state_of_one_count
     optimizer = optim.Adam(own)
     own[0].grad = st.ones_like(own[0])
     optimizer.step()
-    assert [float(s.steps) for s in optimizer.states] == [1, 0, 0]
+    assert [float(s.steps) for s in optimizer.states] == [1, 0, 0] and float(optimizer.steps) == 1
     assert optimizer.states[0].steps is not optimizer.states[1].steps is optimizer.states[2].steps
     state = {name: x for name, x in optimizer.state_dict().items() if not name.startswith("steps")}
     optimizer.load_state_dict(state | {"steps": st.tensor(5.0)})

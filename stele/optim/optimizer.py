@@ -4,10 +4,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stele.arrays import functions as F
 from stele.arrays.creation import zeros_like
 from stele.arrays.tensor import Tensor, tensor
 from stele.eager.follow import FOLLOWER
@@ -17,7 +19,7 @@ from stele.interop.keywords import answering
 from stele.interop.names import OPTIMIZER
 from stele.ir.door import public
 from stele.ir.types import HOME
-from stele.ops.arguments import choice, flag, function, is_dict, is_many, is_mapping, number, sequence
+from stele.ops.arguments import choice, flag, function, is_dict, is_many, is_mapping, is_series, number, sequence
 from stele.optim.checks import checked, option
 from stele.saving import options_of
 
@@ -101,7 +103,7 @@ def shortest(rate: Any) -> float:
 
 def is_moved(option: Any) -> bool:
     """Whether an option is one that a schedule moves."""
-    return isinstance(option, Tensor) or (isinstance(option, tuple) and any(map(is_moved, option)))
+    return any(isinstance(x, Tensor) for x in (option if is_series(option) else (option,)))
 
 
 class State:
@@ -332,6 +334,11 @@ class Counting(Optimizer):
                 moved[0].steps += 1
             elif moved:
                 counted(moved, moved[0].steps + 1)
+
+    @property
+    def steps(self) -> Tensor:
+        """How many steps the parameter has taken that took most."""
+        return reduce(F.maximum, [states[0].steps for states in self.together()])
 
     def together(self) -> list[list[State]]:
         """The states, by the count that they share."""

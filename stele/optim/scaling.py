@@ -46,8 +46,9 @@ class LossScaler:
         self.factor, self.taken = tensor(float(factor), device=HOME), zeros((), device=HOME)
         self.growth, self.backoff = growth, backoff
         self.interval = positive(interval, "interval of LossScaler")
-        self.finite: dict[Optimizer, Tensor] = {}       # of gradients that were divided since the last update
-        self.stepped: list[Optimizer] = []
+        self.divided: tuple[Optimizer, ...] = ()        # since the last update
+        self.finite: tuple[Tensor, ...] = ()            # their gradients
+        self.stepped: tuple[Optimizer, ...] = ()
 
     def scale(self, loss: Tensor) -> Tensor:
         """The loss times the factor."""
@@ -55,7 +56,7 @@ class LossScaler:
 
     def unscale(self, optimizer: Optimizer) -> None:
         """Divides the gradients of an optimiser by the factor, once before its step; GraphError for a second time."""
-        if needs_optimizer(self, optimizer) in self.finite:
+        if needs_optimizer(self, optimizer) in self.divided:
             raise GraphError(f"the gradients of this {type(optimizer).__name__} are divided by the factor already",
                              hint="Call scaler.update() behind the steps of all optimisers.")
         with no_grad():
@@ -64,14 +65,14 @@ class LossScaler:
                 if p.grad is not None:
                     finite = finite & F.isfinite(p.grad).all()
                     p.grad = (p.grad / self.factor).astype(p.dtype)
-            self.finite[optimizer] = finite
+            self.divided, self.finite = (*self.divided, optimizer), (*self.finite, finite)
 
     def step(self, optimizer: Optimizer) -> None:
         """A step of the optimiser, unless a gradient is not finite; GraphError for a second one before an update."""
-        if optimizer in self.stepped or optimizer not in self.finite:
+        if optimizer in self.stepped or optimizer not in self.divided:
             self.unscale(optimizer)
-        self.stepped.append(optimizer)
-        finite = self.finite[optimizer]
+        self.stepped = (*self.stepped, optimizer)
+        finite = self.finite[self.divided.index(optimizer)]
 
         def held() -> dict[str, Tensor]:
             state = {name: x for name, x in optimizer.state_dict().items() if isinstance(x, Tensor)}
@@ -88,13 +89,13 @@ class LossScaler:
         if not self.stepped:
             raise GraphError("update of LossScaler found no step", hint="Call scaler.step(optimizer) first.")
         with no_grad():
-            finite = reduce(F.logical_and, self.finite.values())
+            finite = reduce(F.logical_and, self.finite)
             taken = where(finite, self.taken + 1, 0.0)
             is_time = taken >= self.interval
             self.factor.assign(where(finite, where(is_time, self.factor * self.growth, self.factor),
                                        self.factor * self.backoff))
             self.taken.assign(where(is_time, 0.0, taken))
-        self.finite, self.stepped = {}, []
+        self.divided, self.finite, self.stepped = (), (), ()
 
     def options(self) -> dict[str, Any]:
         """The numbers of this scaler by name."""
