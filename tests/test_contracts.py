@@ -159,7 +159,9 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.nn.functional.margin_ranking_loss":      (lambda: F.margin_ranking_loss(x, st.zeros(4), x),),
     "stele.nn.functional.nll_loss":         (lambda: F.nll_loss(x, st.tensor(7)).numpy(),),
     "stele.nn.functional.one_hot":          (inside(lambda x: F.one_hot(x.astype("int64"))),),
-    "stele.optim.Group":                    (lambda: written(optimizer().groups[0]),),
+    "stele.optim.Group":                    (lambda: written(optimizer().groups[0]),
+                                             lambda: optimizer().groups[0].__setattr__("weight_decay", -1.0)),
+    "stele.optim.LossScaler":               (lambda: optim.LossScaler().update(),),
     "stele.optim.Optimizer":                (lambda: optim.Optimizer([], 0.1),),
     "stele.optim.Schedule":                 (lambda: optim.Schedule("wrong"),),     # type: ignore[arg-type]
     "stele.train.Checkpoint":               (lambda: [learn(train.Checkpoint("run")) for _ in range(2)],),
