@@ -18,7 +18,7 @@ from stele.ir.graph import Value, literal
 from stele.ir.origin import here, inherit
 from stele.ops.arguments import FORMS, Form, choice, is_series
 
-ARRAYS = "Value", "Value | None", "Operand", "Operand | None"       # annotations of what may be a list of numbers too
+ARRAYS = "Value", "Value | None", "Operand", "Operand | None", "Edges"    # annotations of what a list of numbers may be
 
 
 def form_of(annotation: str) -> Form:
@@ -26,6 +26,8 @@ def form_of(annotation: str) -> Form:
     form = FORMS[annotation]
     if annotation == "Sequence[Value]":
         return lambda x, what: form([listed(p, what) for p in x] if is_series(x) else x, what)
+    if annotation == "Bins":
+        return lambda x, what: [listed(p, what) for p in x] if is_series(x) else x
     if annotation == "Value | Sequence[Value]":
         return lambda x, what: form([listed(p, what) for p in x] if is_series(x) and not is_numeric(x)
                                     else listed(x, what), what)

@@ -373,7 +373,7 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool=False) -> Tensor:
     >>> st.digitize(st.tensor([0.2, 1.0, 6.4]), st.tensor([0.0, 1.0, 2.5])).tolist()
     [1, 2, 3]
     """
-def histogram_bin_edges(x: TensorLike, bins: TensorLike=10, range: TensorLike | None=None) -> Tensor:
+def histogram_bin_edges(x: TensorLike, bins: int | TensorLike=10, range: TensorLike | None=None) -> Tensor:
     """The edges of the `bins` of `histogram`: so many equal ones from end to end of `range`, or those that are given.
 
     In the dtype of `histogram`'s edges; x has any shape. Raises ShapeError for no bins, DTypeError for complex numbers.
@@ -381,8 +381,8 @@ def histogram_bin_edges(x: TensorLike, bins: TensorLike=10, range: TensorLike | 
     >>> st.histogram_bin_edges(st.tensor([0.0, 3.0]), 3).tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
-def histogram2d(x: TensorLike, y: TensorLike, bins: TensorLike | Sequence[int]=10, range: TensorLike | None=None,
-        weights: TensorLike | None=None, density: bool=False) -> tuple[Tensor, Tensor, Tensor]:
+def histogram2d(x: TensorLike, y: TensorLike, bins: int | TensorLike | Sequence[int | TensorLike]=10, range: TensorLike
+        | None=None, weights: TensorLike | None=None, density: bool=False) -> tuple[Tensor, Tensor, Tensor]:
     """How many of the points (x, y), rows of one length, fall into each bin of a grid, and the edges along both.
 
     `bins`, `range`, `weights` and `density` as of `histogramdd`. Raises ShapeError for other shapes and for no bins,
@@ -391,8 +391,8 @@ def histogram2d(x: TensorLike, y: TensorLike, bins: TensorLike | Sequence[int]=1
     >>> st.histogram2d(st.tensor([0.0, 1.0, 1.0]), st.tensor([0.0, 1.0, 1.0]), 2)[0].tolist()
     [[1, 0], [0, 2]]
     """
-def histogramdd(sample: TensorLike, bins: TensorLike | Sequence[int]=10, range: TensorLike | None=None, weights:
-        TensorLike | None=None, density: bool=False) -> tuple[Tensor, tuple[Tensor, ...]]:
+def histogramdd(sample: TensorLike, bins: int | TensorLike | Sequence[int | TensorLike]=10, range: TensorLike |
+        None=None, weights: TensorLike | None=None, density: bool=False) -> tuple[Tensor, tuple[Tensor, ...]]:
     """How many of the points `sample` (n, d) fall into each bin of a grid, and the edges along each coordinate.
 
     `bins` is a number of equal bins, or for each coordinate a number or its edges; `range` has two ends for each, its

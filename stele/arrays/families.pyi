@@ -579,7 +579,7 @@ def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims
     >>> st.count_nonzero(st.tensor([[0, 1], [2, 3]]), axis=0).tolist()
     [1, 2]
     """
-def histogram(x: TensorLike, bins: TensorLike=10, range: TensorLike | None=None, weights: TensorLike | None=None,
+def histogram(x: TensorLike, bins: int | TensorLike=10, range: TensorLike | None=None, weights: TensorLike | None=None,
         density: bool=False) -> tuple[Tensor, Tensor]:
     """How many elements of x fall into each of `bins`, and the edges of the bins (NumPy's histogram).
 
@@ -736,8 +736,8 @@ def cov(x: TensorLike, y: TensorLike | None=None, rowvar: bool=True, correction:
 
     (n, n) for n variables, a number for one axis; those of `y` follow those of x. The products are divided by the
     number of observations less `correction`: 1, the default, is unbiased. `fweights` says how often each observation
-    is there, `aweights` how much it weighs (NumPy's formulas). Integers become float32. Raises ShapeError for more than
-    two axes, and where y has other observations than x.
+    is there, `aweights` how much it weighs (NumPy's formulas). Integers become float32; of complex numbers the second
+    factor is conjugated. Raises ShapeError for more than two axes, and where y has other observations than x.
 
     >>> st.cov(st.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
@@ -757,7 +757,8 @@ def interp(x: TensorLike, xp: TensorLike, fp: TensorLike, left: TensorLike | Non
 
     Before the first point it is `left`, behind the last one `right`: the first and the last of fp, if not given. With
     a `period` the line is repeated, xp is in any order, and there are no such ends.
-    Integers become float32. Raises ShapeError unless xp and fp are two rows of one length, of 1 or more.
+    Integers become float32. Raises ShapeError unless xp and fp are two rows of one length, of 1 or more, ArgumentError
+    for a period of 0.
 
     >>> st.interp(st.tensor([0.0, 1.5, 9.0]), st.tensor([1.0, 2.0]), st.tensor([10.0, 20.0])).tolist()
     [10.0, 15.0, 20.0]

@@ -56,7 +56,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "size":           ("shape",),
     "n":              ("n_rows",),
     "m":              ("n_cols",),
-    "N":              ("n_rows",),
+    "N":              ("n_rows", "n"),
     "M":              ("n_cols",),
     "start_dim":      ("start",),
     "end_dim":        ("end",),

@@ -27,6 +27,8 @@ WORDS: dict[str, str] = {
     "Key":                              "Index",
     "Equation":                         "str | TensorLike",
     "Terms":                            "TensorLike | Sequence[int]",
+    "Edges":                            "int | TensorLike",
+    "Bins":                             "int | TensorLike | Sequence[int | TensorLike]",
     "Places":                           "int | slice | Sequence[int]",
     "int | Single":                     "int | Sequence[int]",
     "int | Pair":                       "int | Sequence[int]",

@@ -1132,8 +1132,8 @@ class Tensor(Familiar):
         """Whether x > z, elementwise, as bools; false where either is NaN. Operands meet as in `less`."""
     def heaviside(self, z: TensorLike) -> Tensor:
         """The step function of x: 0 below 0, 1 above it, z at 0, NaN of NaN. Shapes and dtypes meet as in `add`."""
-    def histogram(self, bins: TensorLike=10, range: TensorLike | None=None, weights: TensorLike | None=None, density:
-            builtins.bool=False) -> tuple[Tensor, Tensor]:
+    def histogram(self, bins: builtins.int | TensorLike=10, range: TensorLike | None=None, weights: TensorLike |
+            None=None, density: builtins.bool=False) -> tuple[Tensor, Tensor]:
         """How many elements of x fall into each of `bins`, and the edges of the bins (NumPy's histogram)."""
     def hsplit(self, sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """The array in equal `sections` along its second axis (a vector along its own), or cut before the places it lists."""

@@ -363,6 +363,8 @@ FORMS: dict[str, Form] = {
     "Key":                              untouched,
     "Equation":                         untouched,
     "Terms":                            untouched,
+    "Edges":                            untouched,
+    "Bins":                             untouched,
     "Places":                           untouched,
     "int | Single":                     partial(each, axes=1),
     "int | Pair":                       pair,

@@ -25,6 +25,8 @@ from stele.ops.shaping import moveaxis
 from stele.ops.sorting import ArgSort, Search, Sort
 from stele.ops.statistics import Axes, any, max, min, sum
 
+Edges = Any         # how many bins, or their edges
+
 
 def count_nonzero(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """How many elements over one axis, several, or all of them are not 0, as int64; NaN is not 0.
@@ -178,7 +180,7 @@ def bincount(x: Value, weights: Value | None, size: Dim) -> Value:
     return ScatterAdd(0, size)(full(x.shape, 1, int64) if weights is None else weights, x)
 
 
-def histogram(x: Value, bins: Numbers = 10, *, range: Numbers | None = None, weights: Value | None = None,
+def histogram(x: Value, bins: Edges = 10, *, range: Numbers | None = None, weights: Value | None = None,
               density: bool = False) -> tuple[Value, Value]:
     """How many elements of x fall into each of `bins`, and the edges of the bins (NumPy's histogram).
 

@@ -289,6 +289,8 @@ def inner(x: Value, z: Value) -> Value:
     """
     if not x.ndim or not z.ndim:
         return Mul()(x, z)
+    if not same(x.shape[-1], z.shape[-1]):
+        raise ShapeError(f"inner needs last axes of one length, got {show(x.shape)} and {show(z.shape)}")
     rows, columns = ([f"{name}{k}" for k in range(v.ndim - 1)] for name, v in (("x", x), ("z", z)))
     return contracted([cast(v, promote(x.dtype, z.dtype)) for v in (x, z)], [(*rows, "n"), (*columns, "n")],
                       (*rows, *columns), promote(x.dtype, z.dtype))

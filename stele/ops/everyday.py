@@ -219,6 +219,8 @@ def vdot(x: Value, z: Value) -> Value:
     >>> st.vdot(st.tensor([[1, 2], [3, 4]]), st.tensor([1, 1, 1, 1])).tolist()
     10
     """
+    if not same(x.type.size, z.type.size):
+        raise ShapeError(f"vdot needs as many elements of both, got {show(x.shape)} and {show(z.shape)}")
     return sum(conj(reshape(x, (-1,))) * reshape(z, (-1,)))
 
 

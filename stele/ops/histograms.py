@@ -8,7 +8,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.types import float32, int64, product, promote, same, show
 from stele.ops.arguments import is_series, positive, sequence
-from stele.ops.counting import even_edges
+from stele.ops.counting import Edges, even_edges
 from stele.ops.cumulative import diff
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.base import Numbers
@@ -20,10 +20,10 @@ from stele.ops.linear import cast, flip, full, reshape, slice_axis
 from stele.ops.sorting import Search
 from stele.ops.statistics import sum
 
-Terms = Any     # a number, the edges of bins, or such for each axis
+Bins = Any      # a number, the edges of bins, or such for each axis
 
 
-def histogram_bin_edges(x: Value, bins: Numbers = 10, *, range: Numbers | None = None) -> Value:
+def histogram_bin_edges(x: Value, bins: Edges = 10, *, range: Numbers | None = None) -> Value:
     """The edges of the `bins` of `histogram`: so many equal ones from end to end of `range`, or those that are given.
 
     In the dtype of `histogram`'s edges; x has any shape. Raises ShapeError for no bins, DTypeError for complex numbers.
@@ -56,7 +56,7 @@ def digitize(x: Value, bins: Value, *, right: bool = False) -> Value:
     return reshape(Select()(is_rising, rising, falling), x.shape)
 
 
-def histogramdd(sample: Value, bins: Terms = 10, *, range: Numbers | None = None, weights: Value | None = None,
+def histogramdd(sample: Value, bins: Bins = 10, *, range: Numbers | None = None, weights: Value | None = None,
                 density: bool = False) -> tuple[Value, tuple[Value, ...]]:
     """How many of the points `sample` (n, d) fall into each bin of a grid, and the edges along each coordinate.
 
@@ -101,7 +101,7 @@ def bin_of(x: Value, edges: Value) -> tuple[Value, Value]:
     return at, logical_and(at >= 0, x <= last)
 
 
-def histogram2d(x: Value, y: Value, bins: Terms = 10, *, range: Numbers | None = None,
+def histogram2d(x: Value, y: Value, bins: Bins = 10, *, range: Numbers | None = None,
                 weights: Value | None = None, density: bool = False) -> tuple[Value, Value, Value]:
     """How many of the points (x, y), rows of one length, fall into each bin of a grid, and the edges along both.
 

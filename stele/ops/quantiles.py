@@ -6,13 +6,13 @@ from functools import reduce
 
 import numpy as np
 
-from stele.errors import OptionError, ShapeError
+from stele.errors import ArgumentError, OptionError, ShapeError
 from stele.ir.graph import Array, OneOrPair, Value, literal
 from stele.ir.types import DType, Shape, below, float32, float64, int64, product, promote, same, show
 from stele.ops.along import take_along
-from stele.ops.arguments import choice, refuse
+from stele.ops.arguments import choice, number, refuse
 from stele.ops.contraction import matmul
-from stele.ops.elementwise.arithmetic import Equal, Maximum, Minimum, Select
+from stele.ops.elementwise.arithmetic import Equal, Less, Maximum, Minimum, Select
 from stele.ops.elementwise.base import Numbers, Operand
 from stele.ops.elementwise.binary import remainder
 from stele.ops.elementwise.unary import Ceil, Floor, Round, isnan, logical_not, sqrt
@@ -31,7 +31,7 @@ from stele.ops.linear import (
     swap_last,
     transpose,
 )
-from stele.ops.parts import real
+from stele.ops.parts import complex, conj, imag, real
 from stele.ops.shaping import concatenate, moveaxis
 from stele.ops.sorting import ArgSort, Search, Sort
 from stele.ops.statistics import Axes, all, max, mean, min, narrowed, over, prod, root, squares, sum, var, widened
@@ -209,7 +209,9 @@ def between(rows: Value, q: Value, method: str, skips: bool) -> Value:
     shape = (*rows.shape[:-1], q.shape[0])
     low = Floor()(at)
     first, second = (take_along(rows, broadcast(cast(i, int64), shape), last) for i in (low, Ceil()(at)))
-    y = Select()(Equal()(first, second), first, first + (second - first) * cast(at - low, rows.dtype))
+    far, apart = cast(at - low, rows.dtype), second - first     # from the nearer one: the other may be infinite
+    y = Select()(Less()(far, 0.5), first + apart * far, second - apart * (1 - far))
+    y = Select()(Equal()(first, second), first, y)
     return y if skips else Select()(isnan(slice_axis(rows, last, n - 1, 1)), math.nan, y)
 
 
@@ -326,8 +328,8 @@ def cov(x: Value, y: Value | None = None, *, rowvar: bool = True, correction: in
 
     (n, n) for n variables, a number for one axis; those of `y` follow those of x. The products are divided by the
     number of observations less `correction`: 1, the default, is unbiased. `fweights` says how often each observation
-    is there, `aweights` how much it weighs (NumPy's formulas). Integers become float32. Raises ShapeError for more than
-    two axes, and where y has other observations than x.
+    is there, `aweights` how much it weighs (NumPy's formulas). Integers become float32; of complex numbers the second
+    factor is conjugated. Raises ShapeError for more than two axes, and where y has other observations than x.
 
     >>> st.cov(st.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
@@ -337,12 +339,13 @@ def cov(x: Value, y: Value | None = None, *, rowvar: bool = True, correction: in
         raise ShapeError(f"cov needs as many observations of y as of x, got {show(parts[-1].shape)} beside "
                          f"{show(parts[0].shape)}")
     rows = parts[0] if y is None else concatenate(parts, axis=0)
-    given = [cast(w, rows.dtype) for w in (fweights, aweights) if w is not None]
-    w = reduce(lambda a, b: a * b, given) if given else full((rows.shape[1],), 1, rows.dtype)
+    dtype = rows.dtype.real
+    given = [cast(w, dtype) for w in (fweights, aweights) if w is not None]
+    w = reduce(lambda a, b: a * b, given) if given else full((rows.shape[1],), 1, dtype)
     total = sum(w)
-    less = total - correction if aweights is None else total - sum(w * cast(aweights, rows.dtype)) * correction / total
+    less = total - correction if aweights is None else total - sum(w * cast(aweights, dtype)) * correction / total
     centred = rows - sum(rows * w, axis=1, keepdims=True) / total
-    products = matmul(centred * w, swap_last(centred)) / Maximum()(less, 0)
+    products = matmul(centred * w, conj(swap_last(centred))) / Maximum()(less, 0)
     return products if products.shape != (1, 1) else reshape(products, ())
 
 
@@ -369,8 +372,16 @@ def corrcoef(x: Value, y: Value | None = None, *, rowvar: bool = True) -> Value:
     n = c.shape[0]
     place = iota(n)
     on = Equal()(reshape(place, (-1, 1)), place)
-    spread = sqrt(sum(Select()(on, c, 0), axis=0))
-    return Maximum()(Minimum()(c / reshape(spread, (-1, 1)) / spread, 1), -1)
+    spread = sqrt(real(sum(Select()(on, c, 0), axis=0)))
+    c = c / reshape(spread, (-1, 1)) / spread
+    if c.dtype.is_complex:
+        return complex(within(real(c)), within(imag(c)))
+    return within(c)
+
+
+def within(c: Value) -> Value:
+    """Numbers that rounding took out of -1 to 1, at the end that they passed."""
+    return Maximum()(Minimum()(c, 1), -1)
 
 
 def interp(x: Value, xp: Value, fp: Value, *, left: Operand | None = None, right: Operand | None = None,
@@ -379,7 +390,8 @@ def interp(x: Value, xp: Value, fp: Value, *, left: Operand | None = None, right
 
     Before the first point it is `left`, behind the last one `right`: the first and the last of fp, if not given. With
     a `period` the line is repeated, xp is in any order, and there are no such ends.
-    Integers become float32. Raises ShapeError unless xp and fp are two rows of one length, of 1 or more.
+    Integers become float32. Raises ShapeError unless xp and fp are two rows of one length, of 1 or more, ArgumentError
+    for a period of 0.
 
     >>> st.interp(st.tensor([0.0, 1.5, 9.0]), st.tensor([1.0, 2.0]), st.tensor([10.0, 20.0])).tolist()
     [10.0, 15.0, 20.0]
@@ -390,6 +402,9 @@ def interp(x: Value, xp: Value, fp: Value, *, left: Operand | None = None, right
     dtype = reduce(promote, (v.dtype for v in (x, xp, fp)))
     x, xp, fp = (cast(v, dtype if dtype.is_float else float32) for v in (x, xp, fp))
     if period is not None:
+        period = abs(number(period, "period of interp"))
+        if not period:
+            raise ArgumentError("interp: a period of 0 repeats nothing", hint="Leave the period out.")
         x, xp = remainder(x, period), remainder(xp, period)
         order = ArgSort()(xp)
         xp, fp = Gather(0)(xp, order), Gather(0)(fp, order)

@@ -172,6 +172,13 @@ def test_histograms() -> None:
         close(st.histogram(st.tensor(x), bins, range=ends, density=True)[0],
               np.histogram(x, bins, ends, density=True)[0])
         close(st.histogram(st.tensor(x), bins, range=ends, weights=w)[0], np.histogram(x, bins, ends, weights=w)[0])
+    for edges in ([0, 1, 2.5], (0, 1, 2.5)):
+        for made, e in zip(st.histogram(st.tensor(x), edges), np.histogram(x, edges)):
+            close(made, e)
+        close(st.histogram_bin_edges(st.tensor(x), edges), np.array(edges))
+    x = x[:-1]
+    for made, e in zip(st.histogram2d(st.tensor(x), st.tensor(x), [[0, 1], 3]), np.histogram2d(x, x, [[0, 1], 3])):
+        close(made, e)
     assert st.histogram(st.tensor([3.0, 3.0]), 2)[0].tolist() == [0, 2]
     assert st.histogram(st.zeros(0), 2)[0].tolist() == [0, 0]
 
@@ -182,6 +189,23 @@ def test_histograms() -> None:
 def test_a_bin_holds_its_smaller_edge_or_its_larger_one(edges: list[int], falls: bool, right: bool, x: Any) -> None:
     bins = np.array(sorted(edges, reverse=falls), "i8")
     np.testing.assert_array_equal(st.digitize(x, bins, right=right).numpy(), np.digitize(x, bins, right))
+
+
+def test_quantiles_between_what_is_infinite() -> None:
+    x = np.array([[-np.inf, 2.5, 5.8], [1.0, 2.0, np.inf], [-np.inf, 0.0, np.inf]])
+    q = np.linspace(0, 1, 11)
+    for method in ("linear", "hazen", "midpoint", "lower", "higher"):
+        found = st.quantile(st.tensor(x), st.tensor(q), axis=1, method=method).numpy()
+        with np.errstate(invalid="ignore"):
+            wanted = np.quantile(x, q, axis=1, method=method)
+        np.testing.assert_array_equal(np.where(np.isnan(wanted), np.nan, found), wanted)
+        assert not np.isnan(found[[0, -1]]).any()       # NumPy's are, where a weight of 0 meets what is infinite
+
+
+@pytest.mark.parametrize("f", [st.inner, st.vdot])
+def test_a_row_of_one_is_not_repeated(f: Any) -> None:
+    with pytest.raises(ShapeError, match=f.__name__):
+        f(st.ones(1), st.ones(3))
 
 
 def test_covariances() -> None:
@@ -196,6 +220,10 @@ def test_covariances() -> None:
     close(st.cov(st.tensor(x), st.tensor(y)), np.cov(x, y))
     close(st.corrcoef(st.tensor(x.T), st.tensor(y.T), rowvar=False), np.corrcoef(x.T, y.T, rowvar=False))
     close(st.corrcoef(st.tensor(x[0]), st.tensor(y[0])), np.corrcoef(x[0], y[0]))
+    z = x + 1j * x[::-1] ** 2
+    close(st.cov(st.tensor(z), aweights=a), np.cov(z, aweights=a))
+    close(st.corrcoef(st.tensor(z)), np.corrcoef(z))
+    close(st.corrcoef(st.tensor(z[0]), st.tensor(z[1])), np.corrcoef(z[0], z[1]))
     with pytest.raises(ShapeError, match="as many observations of y as of x"):
         st.cov(st.tensor(x), st.ones(3, 8))
 
@@ -214,3 +242,8 @@ def test_lines_through_points() -> None:
     close(st.interp(st.tensor(x), st.tensor(xp), st.tensor(fp)), np.interp(x, xp, fp))
     close(st.interp(st.tensor(x), st.tensor(xp), st.tensor(fp), left=0.0, right=-7.0), np.interp(x, xp, fp, 0, -7))
     close(st.interp(st.tensor(x[:-1]), st.tensor(xp[:1]), st.tensor(fp[:1])), np.interp(x[:-1], xp[:1], fp[:1]))
+    for period in (3.0, -4.0):
+        made = st.interp(st.tensor(x), st.tensor(xp), st.tensor(fp), left=7.0, period=period)
+        close(made, np.interp(x, xp, fp, 7, period=period))
+    with pytest.raises(st.errors.ArgumentError, match="period of 0"):
+        st.interp(st.tensor(x), st.tensor(xp), st.tensor(fp), period=0)
