@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stele.arrays import spoken
-from stele.arrays.given import array_of
+from stele.arrays.given import array_of, is_numeric, is_wide, widened
 from stele.arrays.spellings import OF_TWO, UNSAID, argument
 from stele.errors import ArgumentError
 from stele.ir.door import P, R
@@ -18,6 +18,7 @@ from stele.ir.graph import Value, literal
 from stele.ir.origin import here, inherit
 from stele.ops.arguments import FORMS, Form, choice, is_series
 
+SERIES = "Bins", "Sequence[Value]"      # annotations of what may hold lists of numbers
 ARRAYS = "Value", "Value | None", "Operand", "Operand | None", "Edges"    # annotations of what a list of numbers may be
 
 
@@ -46,9 +47,13 @@ def listed(x: Any, what: str) -> Any:
     return literal(array_of(x))
 
 
-def is_numeric(x: Sequence[Any]) -> bool:
-    """Whether nested lists hold numbers alone."""
-    return all(is_numeric(p) if is_series(p) else isinstance(p, bool | int | float | complex | np.generic) for p in x)
+def each_widened(x: Any) -> Any:
+    """What a list holds, its lists of numbers as arrays of 64 bits; what is no list as it is."""
+    return [widened(p) for p in x] if is_series(x) else x
+
+
+def as_given(x: Any) -> Any:
+    return x
 
 
 class Arguments:
@@ -62,6 +67,9 @@ class Arguments:
         self.checks = {p.name: (form_of(p.annotation), f"{p.name} of {f.__name__}") for p in parameters}
         self.required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
         self.in_order = list(self.checks.values())[:self.places]
+        self.names = list(self.checks)[:self.places]
+        self.wide = {p.name: each_widened if p.annotation in SERIES else widened for p in parameters
+                     if p.annotation in (*ARRAYS, *SERIES, "Value | Sequence[Value]")}
 
     def applied(self, value: Callable[[Any], Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The function of these arguments."""
@@ -76,6 +84,10 @@ class Arguments:
         if missing := [r for r in self.required[len(args):] if r not in kwargs]:
             raise ArgumentError(f"{name} needs {' and '.join(missing)}",
                                 hint=f"It is {name}{spoken.signature(self.f)}.")
+        if any(map(is_series, (*args, *kwargs.values()))) and any(map(is_wide, (*args, *kwargs.values()))):
+            names = chain(self.names, repeat(self.names[-1]))
+            args = tuple([self.wide.get(own, as_given)(a) for own, a in zip(names, args)])
+            kwargs = {own: self.wide.get(own, as_given)(a) for own, a in kwargs.items()}
         with inherit(here()):
             forms = chain(self.in_order, repeat(self.in_order[-1]))
             try:

@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from stele.arrays import dlpack
+from stele.arrays.given import is_wide, widened
 from stele.arrays.looking import Looking
 from stele.arrays.spellings import ALIASES, argument
 from stele.arrays.ufuncs import form_of, method_of, reduced, stele
@@ -122,7 +123,7 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "permute_dims": lambda a, axes=None: stele().permute(a, *(axes or ())),
     "ravel":        lambda a: a.ravel(),
     "unique":       lambda ar: stele().unique_values(ar),
-    "dot":          lambda a, b: multiplied(listed(a), listed(b)),
+    "dot":          lambda a, b: multiplied(listed(a, b), listed(b, a)),
     "broadcast_arrays": lambda *args: np.broadcast_arrays(*map(numbers_of, args)) if any(
                         a is None for a in args) else stele().broadcast_arrays(*map(stele().asarray, args)),
     "copy":         lambda a: a.clone(),
@@ -137,7 +138,7 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "argsort":      lambda a, axis=-1, kind=None, stable=None: in_order("argsort", a, axis, kind, stable),
     "pad":          lambda array, pad_width, mode="constant", constant_values=0: padded(
                         array, pad_width, mode, constant_values),
-    "cross":        lambda a, b, axis=-1: stele().linalg.cross(listed(a), listed(b), axis=axis),
+    "cross":        lambda a, b, axis=-1: stele().linalg.cross(listed(a, b), listed(b, a), axis=axis),
     "astype":       lambda x, dtype, copy=True: x.astype(dtype),
     "histogram2d":  lambda x, y, bins=10, range=None, density=False, weights=None: in_floats(
                         stele().histogram2d(x, y, bins=bins, range=range, density=density, weights=weights)),
@@ -186,8 +187,9 @@ def respelled(f: Any, own: Callable[..., Any], args: tuple[Any, ...], kwargs: di
             return None
         named[here] = x
     arrays = {name for name, p in ours.items() if str(p.annotation).startswith("TensorLike")}
-    return [listed(x) if name in arrays else x for name, x in zip_longest(ours, placed)][:len(placed)], \
-        {name: listed(x) if name in arrays else x for name, x in named.items()}
+    every = *placed, *named.values()
+    return [listed(x, *every) if name in arrays else x for name, x in zip_longest(ours, placed)][:len(placed)], \
+        {name: listed(x, *every) if name in arrays else x for name, x in named.items()}
 
 
 def spelled(name: str, ours: Collection[str]) -> str | None:
@@ -289,7 +291,7 @@ class Exchange(Looking):
         elif ours:
             where = kwargs.pop("where", True)
         if own is not None and len(ours) == len(given) and all(spelled(key, form_of(own).parameters) for key in kwargs):
-            made = own(*(map(listed, args) if method == "__call__" else args), **kwargs)
+            made = own(*([listed(x, *args) for x in args] if method == "__call__" else args), **kwargs)
             made = made if where is True else stele().where(where, made, given[0])
         else:   # NumPy writes to copies of the tensors, which are rebound to them
             arrays = {"out": tuple(np.array(numbers_of(o)) if isinstance(o, Looking) else o for o in given)}
@@ -329,9 +331,11 @@ def is_of_objects(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.dtype.kind in "OUSMm"
 
 
-def listed(x: Any) -> Any:
-    """A list as a tensor."""
-    return stele().asarray(x) if type(x) in (list, tuple) else x
+def listed(x: Any, *others: Any) -> Any:
+    """A list as a tensor, as precise as the others that it stands beside."""
+    if type(x) not in (list, tuple):
+        return x
+    return stele().asarray(widened(x) if any(map(is_wide, others)) else x)
 
 
 def numbers_of(x: Any) -> Any:

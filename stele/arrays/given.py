@@ -2,6 +2,7 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
@@ -12,7 +13,9 @@ from stele.errors import ArgumentError, DTypeError, ShapeError, kind
 from stele.ir.graph import Array
 from stele.ir.types import DType, complex64, float32, int64, promote, refuse_unfit, uint64
 from stele.ir.types import dtype as type_named
-from stele.ops.arguments import shallow
+from stele.ops.arguments import is_series, shallow
+
+WIDER = {"float32": "float64", "complex64": "complex128"}
 
 
 def array_of(data: Any, dtype: Any = None) -> Array:
@@ -37,6 +40,26 @@ def array_of(data: Any, dtype: Any = None) -> Array:
     if array.size and (huge or (not own and wanted.kind in "ui")):
         refuse_unfit(wanted, array.flat if huge else (array.min(), array.max()))
     return wanted.array(array)
+
+
+def is_wide(x: Any) -> bool:
+    """Whether it is an array, or holds arrays, of float64 or complex128."""
+    if is_series(x):
+        return any(map(is_wide, x))
+    return not isinstance(x, np.generic) and str(getattr(x, "dtype", "")) in ("float64", "complex128")
+
+
+def widened(x: Any) -> Any:
+    """A list of numbers as an array, whose fractions have 64 bits; anything else as it is."""
+    if not is_series(x) or not is_numeric(x):
+        return x
+    made = array_of(x)
+    return array_of(x, WIDER.get(made.dtype.name))
+
+
+def is_numeric(x: Sequence[Any]) -> bool:
+    """Whether nested lists hold numbers alone."""
+    return all(is_numeric(p) if is_series(p) else isinstance(p, bool | int | float | complex | np.generic) for p in x)
 
 
 def numeric(array: Array, data: Any) -> bool:

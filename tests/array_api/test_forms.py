@@ -74,3 +74,25 @@ def test_arguments_that_are_answered_are_taken_by_no_function_of_that_meaning() 
 def test_a_dtype_makes_numbers(dtype: str) -> None:
     y = getattr(st, dtype)(1)
     assert st.tensor(y).dtype == dtype and y == 1 and getattr(st, dtype)() == 0
+
+
+FRACTIONS = [0.1, 0.7]
+BESIDE = {
+    "add": lambda m, x: x + FRACTIONS, "radd": lambda m, x: FRACTIONS - x,
+    "maximum": lambda m, x: m.maximum(x, FRACTIONS),
+    "where": lambda m, x: m.where(x > 9, x, FRACTIONS), "matmul": lambda m, x: x @ FRACTIONS,
+    "concatenate": lambda m, x: m.concatenate([x, FRACTIONS]), "stack": lambda m, x: m.stack([FRACTIONS, x]),
+    "interp": lambda m, x: m.interp(x, [0.0, 3.0], FRACTIONS), "clip": lambda m, x: m.clip(x, FRACTIONS, [0.3, 0.9]),
+    "polyval": lambda m, x: m.polyval(FRACTIONS, x), "histogram": lambda m, x: m.histogram(x, [0.1, 0.3, 2.3])[1],
+    "np.add": lambda m, x: np.add(x, FRACTIONS), "np.quantile": lambda m, x: np.quantile(x, FRACTIONS),
+    "np.dot": lambda m, x: np.dot(x, FRACTIONS), "np.append": lambda m, x: np.append(x, FRACTIONS)}
+
+
+@pytest.mark.parametrize("style", [lambda f: f, st.compile])
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_list_is_as_precise_as_what_it_stands_beside(name: str, style: Callable[..., Any]) -> None:
+    x = np.array([1.0, 2.0])
+    for dtype, within in (("float64", 1e-15), ("float32", 1e-6)):
+        y = style(lambda t: BESIDE[name](st, t))(st.tensor(x.astype(dtype)))
+        assert y.dtype == dtype
+        np.testing.assert_allclose(y.numpy(), BESIDE[name](np, x), rtol=within)
