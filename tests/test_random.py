@@ -33,6 +33,19 @@ print([f().tolist(), f().tolist(), st.rand(3).tolist()])"""
     assert ast.literal_eval(said.stdout) == [st.rand(3).tolist() for _ in range(3)]
 
 
+def test_a_state_goes_back_to_where_it_was_taken() -> None:
+    for g in (st.default_generator, st.default_rng(3)):
+        draw = st.compile(lambda g=g: g.normal(size=2))
+        for f in (lambda g=g: g.normal(size=2), draw):
+            g.random()
+            state = g.state_dict()
+            first = f().tolist(), f().tolist()
+            g.load_state_dict(state)
+            assert (f().tolist(), f().tolist()) == first
+            g.load_state_dict(state)
+            assert f().tolist() == first[0]
+
+
 def test_every_draw_moves_the_counter_by_one() -> None:
     st.manual_seed((3 << 32) + 5)
     st.rand(2)

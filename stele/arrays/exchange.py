@@ -139,6 +139,8 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "pad":          lambda array, pad_width, mode="constant", constant_values=0: padded(
                         array, pad_width, mode, constant_values),
     "cross":        lambda a, b, axis=-1: stele().linalg.cross(listed(a, b), listed(b, a), axis=axis),
+    "numpy.linalg.qr": lambda a, mode="reduced": stele().linalg.qr(listed(a)).R if mode == "r" else stele().linalg.qr(
+                        listed(a), mode=mode),
     "astype":       lambda x, dtype, copy=True: x.astype(dtype),
     "histogram2d":  lambda x, y, bins=10, range=None, density=False, weights=None: in_floats(
                         stele().histogram2d(x, y, bins=bins, range=range, density=density, weights=weights)),
@@ -157,7 +159,7 @@ def counterpart(f: Any, name: str) -> Callable[..., Any] | None:
     where = getattr(f, "__module__", "") or "numpy"
     if where in ("numpy.linalg", "numpy.fft"):
         room = getattr(room, where.rpartition(".")[2])
-        return getattr(room, name) if name in room.__all__ else None
+        return ADAPTED.get(f"{where}.{name}") or (getattr(room, name) if name in room.__all__ else None)
     if where != "numpy" and not isinstance(f, np.ufunc):
         return None
     own = name if name in SAME else OTHER.get(name, "")

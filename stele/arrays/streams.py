@@ -44,8 +44,8 @@ class Stream:
         self.state.assign(words(seed))
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The seed and the count of draws."""
-        return {"state": self.state}
+        """The seed and the count of draws, as they are now: what is drawn later does not move them on."""
+        return {"state": self.state.clone()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where the generator stood that gave this state. Raises DataError if it is none."""

@@ -67,6 +67,7 @@ MADE: dict[str, Callable[[Any], Any]] = {       # of x (3, 4)
     "path":         lambda x: np.einsum("ij,kj->ik", x, x, optimize="greedy"),
     "cross":        lambda x: np.cross(x[:, :3], x[0, :3]),
     "histogram":    lambda x: np.histogram2d(x[0], x[1], bins=2)[0],
+    "triangle":     lambda x: np.linalg.qr(x.T, mode="r"),
     "linspace":     lambda x: np.linspace(x[0], x[1], 5),
     "one end":      lambda x: np.linspace(0, x[0, 0], 3, endpoint=False),
     "full":         lambda x: np.full_like(x, x[0]),
