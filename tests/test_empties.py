@@ -349,6 +349,48 @@ def test_an_open_size_may_be_nothing() -> None:
     assert f.compiles == 1
 
 
+# What is chosen of the elements along an axis, of which a later call has none.
+CHOSEN: dict[str, Callable[[st.Tensor], Any]] = {
+    "max":       lambda x: x.max(),
+    "min":       lambda x: st.min(x, axis=0),
+    "argmax":    lambda x: x.argmax(),
+    "argmin":    lambda x: st.argmin(x, axis=0),
+    "ptp":       lambda x: st.ptp(x),
+    "nanmax":    lambda x: st.nanmax(x),
+    "median":    lambda x: st.median(x),
+    "quantile":  lambda x: st.quantile(x, [0.2, 0.5]),
+    "norm":      lambda x: st.linalg.norm(x, np.inf),
+    "softmax":   lambda x: st.softmax(x, axis=0),
+    "logsumexp": lambda x: st.logsumexp(x, axis=0),
+    "histogram": lambda x: st.histogram(x, 3),
+    "fixed":     lambda x: st.fixed_point(lambda y, x: 0.5 * y + x, x, x),
+    "gradient":  lambda x: st.grad(lambda x: st.logsumexp(x, axis=0))(x),
+}
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_program_of_open_size_chooses_of_nothing_what_uncompiled_code_does(name: str, backend: str) -> None:
+    """It gave -inf, infinity as a norm, and 2^63 - 1 as a place; the reference refused what has an answer."""
+    program = st.compile(CHOSEN[name], dims={"x": {0: "n"}}, backend=backend)
+    found: list[Any] = []
+    for n in (3, 0, 5):
+        x = st.arange(float(n))
+        for f in (CHOSEN[name], program):
+            try:
+                y = f(x)
+                found.append([*map(st.Tensor.numpy, y if isinstance(y, tuple) else [y])])
+            except ShapeError as error:
+                found.append(str(error).partition(" at ")[0])
+    for want, got in zip(found[::2], found[1::2], strict=True):
+        if isinstance(want, str):
+            assert got == want
+        else:
+            for a, b in zip(got, want, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-6)
+    assert program.compiles <= 2
+
+
 @pytest.mark.parametrize("call, error", [
     (lambda: st.zeros(3, 0).max(axis=1), ShapeError), (lambda: st.zeros(0).argmin(), ShapeError),
     (lambda: st.take(st.zeros(0, 2), st.tensor([0])).numpy(), IndexOutOfRange),

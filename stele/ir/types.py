@@ -397,6 +397,11 @@ def agreeing(a: Dim, b: Dim) -> bool:
     return difference == 0 if isinstance(difference, int) else REWRITING.get() or same(a, b)
 
 
+def is_zero(n: Dim) -> bool:
+    """Whether a size is 0, decided as in `same`; an open one is not where nobody could guard it."""
+    return n == 0 if isinstance(n, int) else SIZES.get() is not None and not REWRITING.get() and same(n, 0)
+
+
 def below(a: Dim, b: Dim) -> bool:
     """Whether a < b, decided as in `same`."""
     return decided(a, b, "<", ">=")

@@ -10,7 +10,7 @@ import numpy as np
 
 from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.sizes import Dim
-from stele.ir.types import Type, axes_of, axis_of, bfloat16, float16, float32, float64
+from stele.ir.types import Type, axes_of, axis_of, bfloat16, float16, float32, float64, is_zero
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.base import needs_float
 from stele.ops.elementwise.unary import (
@@ -135,7 +135,7 @@ class LogSoftmax(AlongAxis):
 def largest(x: Value, axis: int | tuple[int, ...]) -> Value:
     """The largest element along an axis, as a constant to subtract; zero where the axis has none."""
     axes = over(axis, x.ndim)
-    if any(x.shape[a] == 0 for a in axes):
+    if any(is_zero(x.shape[a]) for a in axes):
         return full(kept_shape(x.shape, axes), 0, x.dtype)
     return stop_gradient(max(x, axis=axis, keepdims=True))
 

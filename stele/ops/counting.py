@@ -9,7 +9,7 @@ import numpy as np
 from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Array, Op, Placed, Value, literal
 from stele.ir.sizes import Dim
-from stele.ir.types import Type, bool_, float32, int64, product, promote, show
+from stele.ir.types import Type, bool_, float32, int64, is_zero, product, promote, show
 from stele.ops.along import put_along
 from stele.ops.arguments import number, positive, refuse, sequence
 from stele.ops.control import scan
@@ -220,7 +220,7 @@ def even_edges(row: Value, bins: int, ends: Numbers | None) -> Value:
             refuse("range of histogram", "two numbers (low, high)", ends)
         low, high = (cast(n, row.dtype) if isinstance(n, Value) and not n.shape else
                      literal(number(n, "every end of range"), row.dtype) for n in pair)
-    elif row.shape[0] == 0:
+    elif is_zero(row.shape[0]):
         low, high = (literal(n, row.dtype) for n in (0, 1))
     else:
         low, high = min(row), max(row)

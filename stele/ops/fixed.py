@@ -11,7 +11,7 @@ import numpy as np
 from stele.errors import DTypeError, GraphError, ShapeError
 from stele.ir.graph import Array, Graph, Item, Op, Placed, Value, closed, interpret, literal, parameter, substitute
 from stele.ir.sizes import Dim
-from stele.ir.types import TupleType, Type, float32, int64
+from stele.ir.types import TupleType, Type, float32, int64, is_zero
 from stele.ops.control import Traced, enclosed, fits
 from stele.ops.elementwise.arithmetic import Greater, Maximum, Select
 from stele.ops.elementwise.unary import IsFinite, absolute, tanh
@@ -122,7 +122,8 @@ def total(a: Value | None, b: Value | None, like: Value) -> Value:
 
 def largest(x: Sequence[Value]) -> Value:
     """The largest absolute value of several arrays, of what is finite, in the widest of their dtypes; 0 of nothing."""
-    sizes = [Max(tuple(range(v.ndim)))(Select()(IsFinite()(v), absolute(v), 0)) for v in x if 0 not in v.shape]
+    sizes = [Max(tuple(range(v.ndim)))(Select()(IsFinite()(v), absolute(v), 0)) for v in x
+             if not any(map(is_zero, v.shape))]
     return reduce(lambda a, b: Maximum()(a, b), sizes) if sizes else literal(0.0)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from stele.errors import ShapeError
 from stele.ir.graph import Value
-from stele.ir.types import float32, int64, product, promote, same, show
+from stele.ir.types import float32, int64, is_zero, product, promote, same, show
 from stele.ops.arguments import is_series, positive, sequence
 from stele.ops.counting import Edges, even_edges
 from stele.ops.cumulative import diff
@@ -46,7 +46,7 @@ def digitize(x: Value, bins: Value, *, right: bool = False) -> Value:
     """
     if bins.ndim != 1:
         raise ShapeError(f"digitize needs edges (n,), got {show(bins.shape)}")
-    if bins.shape[0] == 0:
+    if is_zero(bins.shape[0]):
         return full(x.shape, 0, int64)
     dtype = promote(x.dtype, bins.dtype)
     row, bins = reshape(cast(x, dtype), (-1,)), cast(bins, dtype)

@@ -12,7 +12,7 @@ import numpy as np
 from stele.errors import BadKey, DTypeError, IndexOutOfRange, ShapeError
 from stele.ir.graph import Array, Constant, Value, literal
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import SIZES, Shape, below, bool_, int64, number_of, product, same, show
+from stele.ir.types import Shape, below, bool_, int64, is_zero, number_of, product, show
 from stele.ops.arguments import choice
 from stele.ops.elementwise.arithmetic import Maximum, Minimum, Select
 from stele.ops.elementwise.base import meet
@@ -315,7 +315,7 @@ def along(axis: int, x: Value) -> Shape:
 def put(x: Value, axis: int, i: Value, rows: Value) -> Value:
     """x with its elements i of an axis replaced by `rows`: of those that name one the last stays."""
     n, k = x.shape[axis], i.shape[0]
-    if k == 0 or (isinstance(k, Size) and SIZES.get() is not None and same(k, 0)):
+    if is_zero(k):
         return x
     return ScatterPut(axis, n)(x, rows, CheckIndex(n)(i))
 

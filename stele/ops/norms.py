@@ -7,7 +7,7 @@ from typing import Any
 
 from stele.errors import OptionError, ShapeError
 from stele.ir.graph import Value
-from stele.ir.types import DType, axes_of, show
+from stele.ir.types import DType, axes_of, is_zero, show
 from stele.ops.arguments import choice, meant, number
 from stele.ops.composite import Norm
 from stele.ops.elementwise.arithmetic import Equal, NotEqual, Select
@@ -50,7 +50,7 @@ def power_norm(x: Value, p: float, axes: tuple[int, ...]) -> Value:
     """The norm of order p of wide floats over some axes."""
     size = absolute(x)
     if p == math.inf:
-        return sum(size, axis=axes) if any(x.shape[a] == 0 for a in axes) else max(size, axis=axes)
+        return sum(size, axis=axes) if any(is_zero(x.shape[a]) for a in axes) else max(size, axis=axes)
     if p == -math.inf:
         return min(size, axis=axes)
     if p == 0:

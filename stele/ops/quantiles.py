@@ -8,7 +8,7 @@ import numpy as np
 
 from stele.errors import ArgumentError, OptionError, ShapeError
 from stele.ir.graph import Array, OneOrPair, Value, literal
-from stele.ir.types import DType, Shape, below, float32, float64, int64, product, promote, same, show
+from stele.ir.types import DType, Shape, below, float32, float64, int64, is_zero, product, promote, same, show
 from stele.ops.along import take_along
 from stele.ops.arguments import choice, number, refuse
 from stele.ops.contraction import matmul
@@ -182,7 +182,7 @@ def ordered(x: Value, q: Numbers, axis: Axes, keepdims: bool, method: str, skips
 def lined(x: Value, axis: Axes) -> tuple[Value, Shape]:
     """The elements of some axes as rows along a new last one, and the shape of the others."""
     axes = over(axis, x.ndim)
-    if any(x.shape[a] == 0 for a in axes):
+    if any(is_zero(x.shape[a]) for a in axes):
         raise ShapeError(f"there is no quantile of no elements, over axes {axes} of {show(x.shape)}")
     rest = tuple(k for k in range(x.ndim) if k not in axes)
     outer = tuple(x.shape[k] for k in rest)

@@ -13,6 +13,7 @@ from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
 from stele.ir.types import (
+    REWRITING,
     Type,
     axes_of,
     axis_of,
@@ -21,6 +22,7 @@ from stele.ir.types import (
     float32,
     highest,
     int64,
+    is_zero,
     lowest,
     product,
     show,
@@ -78,13 +80,18 @@ class Reduction(Op):
         return (cls((0, 2)), (Type(float32, (2, 3, 4)),)), (cls((-1,)), (Type(float32, (3,)),))
 
 
+def is_nothing(x: Type, axes: tuple[int, ...]) -> bool:
+    """Whether axes hold no elements, where users ask for the best one; of none it is the worst number in programs."""
+    return not REWRITING.get() and any(is_zero(x.shape[a]) for a in axes)
+
+
 class Extreme(Reduction):
     """The best element; ties share the gradient evenly."""
 
     def type(self, *x: Type) -> Type:
         needs_real(self, x[0].dtype)
         y = super().type(*x)
-        if any(x[0].shape[a] == 0 for a in self.axes):
+        if is_nothing(x[0], self.axes):
             raise ShapeError(f"{self.name} over axes {self.axes} of {show(x[0].shape)} has nothing to choose from")
         return y
 
@@ -98,7 +105,9 @@ class Max(Extreme):
 
     def identity(self, x: Type) -> t.Any: return lowest(x.dtype)
     def combine(self, s: Scalars[S], a: S, b: S) -> S: return s.max(a, b)
-    def reference(self, *x: Array) -> Array: return np.asarray(x[0].max(axis=self.axes))
+
+    def reference(self, *x: Array) -> Array:
+        return np.asarray(x[0].max(axis=self.axes, initial=lowest(dtype(x[0].dtype))))
 
 
 class Min(Extreme):
@@ -106,7 +115,9 @@ class Min(Extreme):
 
     def identity(self, x: Type) -> t.Any: return highest(x.dtype)
     def combine(self, s: Scalars[S], a: S, b: S) -> S: return s.min(a, b)
-    def reference(self, *x: Array) -> Array: return np.asarray(x[0].min(axis=self.axes))
+
+    def reference(self, *x: Array) -> Array:
+        return np.asarray(x[0].min(axis=self.axes, initial=highest(dtype(x[0].dtype))))
 
 
 class Prod(Reduction):
@@ -212,7 +223,7 @@ class Position(Op):
     family: ClassVar[str] = "composite"
 
     def type(self, *x: Type) -> Type:
-        if x[0].shape[axis_of(self.axis, x[0].ndim)] == 0:
+        if is_nothing(x[0], (axis_of(self.axis, x[0].ndim),)):
             raise ShapeError(f"{self.name} along axis {self.axis} of {show(x[0].shape)} has nothing to choose from")
         return Max((self.axis,)).type(*x).with_dtype(int64)
 

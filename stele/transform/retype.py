@@ -6,8 +6,9 @@ from dataclasses import fields, replace
 from typing import Any
 
 from stele.ir.graph import Graph, Op, Value, interpret
+from stele.ir.origin import setting
 from stele.ir.sizes import Size, at
-from stele.ir.types import Type
+from stele.ir.types import REWRITING, Type
 
 Change = Callable[[Any], Any]
 
@@ -43,7 +44,8 @@ def changed(attribute: Any, change: Change) -> Any:
 
 def bind(graph: Graph, sizes: Mapping[str, int]) -> Graph:
     """The same graph with numbers for its named sizes."""
-    return retype(graph, numbered(sizes))
+    with setting(REWRITING, True):
+        return retype(graph, numbered(sizes))
 
 
 def numbered(sizes: Mapping[str, int]) -> Change:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim, quotient
-from stele.ir.types import SIZES, product, same
+from stele.ir.types import is_zero, product
 from stele.nn.functional.pooling import maxima, planes
 from stele.ops.along import take_along
 from stele.ops.arguments import is_series, positive
@@ -46,8 +46,7 @@ def is_even(n: Dim, wanted: Dim) -> bool:
     """Whether windows of one length, one behind the other, make up an axis: of open sizes if a trace tells."""
     if not isinstance(wanted, int):
         return n is wanted
-    rest = n % wanted
-    return rest == 0 if isinstance(rest, int) or SIZES.get() is None else same(rest, 0)
+    return is_zero(n % wanted)
 
 
 def shares(n: Dim, wanted: Dim) -> Windows:
