@@ -11,7 +11,7 @@ from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Array, OneOrPair, Op, Placed, Value
 from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
-from stele.ir.types import DType, Type, axis_of, bool_, float32, highest, int64, lowest, promote, show
+from stele.ir.types import DType, Type, axis_of, bool_, float32, highest, int64, is_zero, lowest, promote, show
 from stele.ops.along import put_along, take_along
 from stele.ops.arguments import whole
 from stele.ops.control import scan
@@ -343,7 +343,7 @@ def diff(x: Value, *, n: int = 1, axis: int = -1, prepend: Value | None = None, 
     y = concatenate(parts, axis=axis)
     for _ in range(n):
         size = y.shape[axis]
-        if size == 0:
+        if is_zero(size):
             return y
         ahead, behind = (slice_axis(y, axis, start, size - 1) for start in (1, 0))
         y = NotEqual()(ahead, behind) if y.dtype == bool_ else ahead - behind
@@ -364,7 +364,7 @@ def trapezoid(y: Value, x: Value | None = None, *, dx: float = 1.0, axis: int = 
     axis = axis_of(axis, y.ndim)
     n = y.shape[axis]
     y = y if y.dtype.is_float else cast(y, float32)
-    ahead, behind = (slice_axis(y, axis, start, n - 1) if n != 0 else y for start in (1, 0))
+    ahead, behind = (slice_axis(y, axis, start, n - 1) if not is_zero(n) else y for start in (1, 0))
     if x is None:
         return Sum((axis,))(ahead + behind) * (dx / 2)
     if x.ndim == 1:

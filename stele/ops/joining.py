@@ -12,7 +12,7 @@ import numpy as np
 from stele.errors import BadKey, ShapeError
 from stele.ir.graph import Constant, Value
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import axis_of, below, number_of, same, show
+from stele.ir.types import axis_of, below, is_zero, number_of, same, show
 from stele.ops.arguments import positive, refuse, times, whole
 from stele.ops.gather import Gather
 from stele.ops.linear import Concatenate, broadcast, cast, expand_dims, pad_axis, reshape, slice_axis, transpose
@@ -214,7 +214,7 @@ def chunk(x: Value, chunks: int, *, axis: int = 0) -> tuple[Value, ...]:
     """
     axis = axis_of(axis, x.ndim)
     n, k = x.shape[axis], times(chunks, "chunks", 1)
-    return (x,) * k if n == 0 else split(x, -(-n // k) if isinstance(n, int) else (n + k - 1) // k, axis=axis)
+    return (x,) * k if is_zero(n) else split(x, -(-n // k) if isinstance(n, int) else (n + k - 1) // k, axis=axis)
 
 
 def cut_evenly(x: Value, sections: int | Sequence[int], axes: int, name: str, axis: int | None = None

@@ -437,7 +437,7 @@ def convolve(x: Value, v: Value, *, mode: str = "full") -> Value:
     [3, 5]
     """
     choice(mode, "mode of convolve", ("full", "same", "valid"))
-    if x.ndim != 1 or v.ndim != 1 or 0 in (*x.shape, *v.shape):
+    if x.ndim != 1 or v.ndim != 1 or any(map(is_zero, (*x.shape, *v.shape))):
         raise ShapeError(f"convolve needs two rows of 1 element or more, got {show(x.shape)} and {show(v.shape)}")
     x, v = (v, x) if mode != "full" and below(x.shape[0], v.shape[0]) else (x, v)
     dtype, m = promote(x.dtype, v.dtype), v.shape[0]
