@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import re
 import subprocess
@@ -81,7 +82,7 @@ MODULES = {module(f): f for f in FILES}
 def imports(path: Path) -> Iterator[tuple[str, Any]]:
     """Our own modules that a file imports or loads by their name, and where."""
     package = module(path) if path.name == "__init__.py" else module(path).rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path.read_text())):
         if isinstance(node, ast.Import):
             yield from ((a.name, node) for a in node.names if a.name.split(".")[0] == "stele")
         elif isinstance(node, ast.ImportFrom):
@@ -102,6 +103,13 @@ def loaded(node: ast.AST) -> str | None:
     return None
 
 
+@functools.cache
+def parsed(source: str) -> ast.Module:
+    """The syntax tree of a file's text, which several tests look at."""
+    return ast.parse(source)
+
+
+@functools.cache
 def code_lines(source: str) -> set[int]:
     """The lines that hold code: no docstrings, comments or blanks."""
     held: set[int] = set()
@@ -109,7 +117,7 @@ def code_lines(source: str) -> set[int]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in skip:
             held.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             held.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return held
@@ -131,7 +139,7 @@ def test_imports_go_down() -> None:
 
 def loads_inside(source: str) -> Iterator[int]:
     """Lines where a function loads a module of our own: by a statement, or by a name that is not another's."""
-    for function in ast.walk(ast.parse(source)):
+    for function in ast.walk(parsed(source)):
         for node in ast.walk(function) if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else ():
             match node:
                 case ast.ImportFrom(module=name, level=level) if level or is_own(name or ""):
@@ -194,18 +202,18 @@ def test_files_functions_and_classes_are_small() -> None:
     for path in FILES:
         held = code_lines(path.read_text())
         found += [f"{shown(path)}: {len(held)} code lines, never above {FILE_NEVER}"] if len(held) > FILE_NEVER else []
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path.read_text())):
             is_class = isinstance(node, ast.ClassDef) and not is_table(node)
             if is_class or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 limit = CLASS_LINES if isinstance(node, ast.ClassDef) else FUNCTION_LINES
-                size = len(held & set(range(node.lineno, (node.end_lineno or 0) + 1)))
+                size = sum(n in held for n in range(node.lineno, (node.end_lineno or 0) + 1))
                 if size > limit:
                     found.append(f"{shown(path)}:{node.lineno}: {node.name}: {size} lines, at most {limit}")
     assert not found, "\n".join(found)
 
 
 def test_files_say_their_job() -> None:
-    silent = [shown(p) for p in FILES if p.name != "__init__.py" and not ast.get_docstring(ast.parse(p.read_text()))]
+    silent = [shown(p) for p in FILES if p.name != "__init__.py" and not ast.get_docstring(parsed(p.read_text()))]
     assert not silent, f"these files do not open with one sentence that says their job: {silent}"
 
 
