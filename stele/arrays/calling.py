@@ -25,10 +25,8 @@ ARRAYS = "Value", "Value | None", "Operand", "Operand | None", "Edges"    # anno
 def form_of(annotation: str) -> Form:
     """How an argument is checked; lists of numbers become the arrays that `st.tensor` makes of them."""
     form = FORMS[annotation]
-    if annotation == "Sequence[Value]":
+    if annotation in SERIES:
         return lambda x, what: form([listed(p, what) for p in x] if is_series(x) else x, what)
-    if annotation == "Bins":
-        return lambda x, what: [listed(p, what) for p in x] if is_series(x) else x
     if annotation == "Value | Sequence[Value]":
         return lambda x, what: form([listed(p, what) for p in x] if is_series(x) and not is_numeric(x)
                                     else listed(x, what), what)
