@@ -14,6 +14,7 @@ from stele.data.collating import Laid, joined, mapped
 from stele.data.dataset import Dataset, IterableDataset, MappedStream
 from stele.data.sets import ArrayDataset, unit
 from stele.data.sources import plain
+from stele.errors import DataError
 from stele.ops.arguments import is_array
 
 _ALONE = 2  # references that getrefcount sees when only the list holds an array: the list's and its own argument
@@ -126,6 +127,9 @@ class Epoch:
         return (lambda sample: sample) if self.collate else Laid(n, buffers.empty).add
 
     def _batch(self, samples: list[Any], buffers: Buffers) -> Any:
+        if not samples and self.collate is None:
+            raise DataError("a batch_sampler asks for a batch of no sample, and nobody knows what would be in it.",
+                            hint="Leave it out, or write a collate that makes a batch of an empty list.")
         return joined(samples, buffers.empty) if self.collate is None else self.collate(samples)
 
     def _layers(self) -> tuple[IterableDataset, list[MappedStream]]:

@@ -158,8 +158,8 @@ class Loader:
     def _counted(self, epoch: int, first: int) -> Iterator[Any]:
         """The batches of one epoch from `first` on; each counts as done when it is given out."""
         try:
-            for batch in self.batches(epoch, first):
-                self.position = (epoch, self.position[1] + 1)
+            for given, batch in enumerate(self.batches(epoch, first), first + 1):
+                self.position = (epoch, given)
                 yield batch
                 del batch   # or it could not be used again
         except Exception as error:

@@ -11,7 +11,7 @@ from typing import Any
 from stele.backend.workers import begun
 from stele.data.epochs import Epoch, Task
 from stele.errors import DataError
-from stele.ir.door import leaving
+from stele.ir.door import shorten
 
 
 @dataclass
@@ -144,9 +144,9 @@ class Threads(Workers):
 
 
 def failure(error: BaseException) -> Failure:
-    """What was raised in a worker, with the user's frames alone where the fault is theirs."""
+    """What was raised in a worker, with the user's frames alone where the fault is theirs; its reader says where."""
     if isinstance(error, Exception):
-        leaving(error)
+        shorten(error)
     return Failure(error)
 
 

@@ -41,12 +41,18 @@ MEANT = SteleError, np.linalg.LinAlgError   # what our own code raises for users
 def leaving(error: Exception, asked: str = "") -> None:
     """To be called before a bare `raise`: the error learns what was asked, and at which line of the user, unless an
     inner door has told it, and its traceback loses our frames.
-
-    Faults of ours (an error of another kind, raised in a file of ours) keep theirs, and STELE_TRACEBACK=full keeps all.
     """
     if isinstance(error, SteleError):
         error.asked = error.asked or asked
         error.where = error.where or ", ".join(lines(here()))
+    shorten(error)
+
+
+def shorten(error: Exception) -> None:
+    """Takes our frames out of an error's traceback.
+
+    Faults of ours (an error of another kind, raised in a file of ours) keep theirs, and STELE_TRACEBACK=full keeps all.
+    """
     trace = error.__traceback__
     if trace is None or config.TRACEBACK() == "full" or not (isinstance(error, MEANT) or ends_outside(trace)):
         return

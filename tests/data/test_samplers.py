@@ -132,6 +132,7 @@ def test_what_is_drawn_twice_is_transformed_in_two_ways() -> None:
     (lambda: Loader([1, 2], sampler=3), "a function of .seed, epoch., or numbers"),
     (lambda: Loader([1, 2], sampler=[0], shuffle=True), "leave one out"),
     (lambda: Loader([1, 2], batch_size=2, batch_sampler=[[0]]), "leave them out"),
+    (lambda: list(Loader(["a", "b"], batch_sampler=[[0], []])), "asks for a batch of no sample"),
 ])
 def test_bad_arguments(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(DataError, match=message):

@@ -108,6 +108,25 @@ def test_an_error_in_a_worker_has_its_own_traceback() -> None:
         assert next(batches, None) is None
 
 
+@pytest.mark.parametrize("processes", [False, True])
+def test_an_error_in_a_worker_names_the_line_of_the_loop(processes: bool) -> None:
+    with pytest.raises(DataError, match=r"at test_workers.py:\d+\. Samples of a batch need one shape"):
+        list(Loader([np.zeros(2), np.zeros(3)], 2, num_workers=2, processes=processes))
+
+
+def test_each_of_two_loops_at_once_counts_its_own_batches() -> None:
+    loader = Loader(np.arange(40), 4)
+    first, second = iter(loader), iter(loader)
+    for steps in (first, first, second, first):
+        next(steps)
+    assert [loader.state_dict()[name] for name in ("epoch", "batch")] == [0, 3]
+    next(second)
+    assert [loader.state_dict()[name] for name in ("epoch", "batch")] == [1, 2]
+    again = Loader(np.arange(40), 4)
+    again.load_state_dict(loader.state_dict())
+    assert next(iter(again)).tolist() == next(second).tolist()
+
+
 class Stubborn(Exception):
     def __init__(self, one: int, two: int) -> None:
         super().__init__(f"{one} and {two}")
