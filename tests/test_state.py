@@ -753,6 +753,29 @@ def test_second_backward_is_refused_and_can_be_allowed() -> None:
     again.backward()
 
 
+@pytest.mark.parametrize("style", [lambda f: f, st.compile])
+def test_what_backward_leaves_holds_numbers_and_gradients_are_part_of_the_graph(style: Any) -> None:
+    w = st.tensor([3.0, 4.0], requires_grad=True)
+
+    def penalised(x: st.Tensor, is_kept: bool) -> st.Tensor:
+        x = x.detach().requires_grad_()
+        y = (w * x * x).sum()
+        if is_kept:
+            g = st.gradients(y, x)
+        else:
+            y.backward(retain_graph=True)
+            g, w.grad = x.grad, None
+        ((g * g).sum() + (w * x).sum()).backward()
+        return w.grad
+
+    step, x = style(penalised), [1.0, 2.0]
+    for _ in range(2):      # uncompiled code replays the second time
+        w.grad = None
+        assert step(st.tensor(x), False).tolist() == x
+        w.grad = None
+        assert step(st.tensor(x), True).tolist() == [25, 130]
+
+
 def test_a_failed_trace_changes_nothing() -> None:
     holder = SimpleNamespace(w=st.ones(2), n=1, items={"a": st.zeros(2)})
     before = dict(vars(holder)), dict(holder.items)

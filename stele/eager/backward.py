@@ -13,13 +13,14 @@ from stele.eager.evaluate import evaluate, give, number_of, worked
 from stele.eager.follow import replaying
 from stele.eager.handle import TRACING, Handle, owner
 from stele.eager.hooks import LEAVES, of_leaf
-from stele.eager.live import Live, alive, forget, is_symbolic, is_there, result
+from stele.eager.live import Live, alive, cut, forget, is_symbolic, is_there, result
 from stele.eager.replay import FREED, MOST, Seen, look
 from stele.errors import GraphError
 from stele.ir.graph import Op, Parameter, Value, walk
 from stele.ir.origin import asked_here
 from stele.ops.derived import Watched
 from stele.ops.elementwise.unary import StopGradient
+from stele.ops.gather import rows_added
 from stele.ops.linear import full
 from stele.transform.autodiff import gradients
 
@@ -70,7 +71,12 @@ def searched(value: Value, seed: Value) -> Found:
     leaves = [h for v in walk([value]) if (h := owner(v)) is not None and h.leaf and h.requires_grad]
     pulled = [(h, of_leaf(h, g)) for h, g in zip(leaves, gradients([value], [seed], [h.value for h in leaves]))
               if g is not None]
-    return [(h, alive(g if h.grad is None else h.grad.value + g)) for h, g in pulled]
+    return [(h, kept(g if h.grad is None else h.grad.value + g)) for h, g in pulled]
+
+
+def kept(g: Value) -> Live:
+    """A gradient as `.grad` holds it, with no way back to what it was computed from; parts of few rows stay parts."""
+    return cut(g) if rows_added(g) is None else Live(g.op, tuple(map(cut, g.args)), g.type, g.where)
 
 
 def watched(seen: Seen) -> bool:

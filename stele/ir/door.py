@@ -27,7 +27,7 @@ UNTAKEN: Mapping[str, str] = {
     "map_location": "Leave it out: what is read lies on the CPU; write .to('cpu:1') of it.",
     "as_tuple": "Leave it out: it gives a row of places for each axis, st.argwhere(x) a row for each element.",
     "in_dims": "Write in_axes=.", "out_dims": "Write out_axes=.",
-    "create_graph": "Leave it out: gradients are part of the graph wherever something is asked of them.",
+    "create_graph": "Leave it out: what st.gradients gives is part of the graph; .grad holds numbers.",
     "use_reentrant": "Leave it out, and write st.checkpoint(f)(x).",
     "allow_int": "Leave it out: integers have no gradients.", "holomorphic": "Leave it out: complex numbers have some.",
 }
