@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele.tracing.names import names_of
+from stele.tracing.names import Taken, names_of
 
 PRELUDE = """
 import asyncio, functools, itertools
@@ -562,8 +562,9 @@ def test_names_that_instructions_look_up() -> None:
     found = names_of(f.__code__)
     assert {"base", "deep", "range", "getattr"} <= found.globals
     assert found.globals.isdisjoint({"key", "name", "step", "attr", "x", "y", "keys", "down", "size"})
-    assert found.attributes == {"down", "wide", "each", "a", "attr", "both"}
+    assert found.attributes == {"wide", "each", "a", "attr", "both"}
     assert found.methods == {"step", "both"}
+    assert found.taken == {Taken(("deep",), "down", is_called=False)}
     assert not found.any_global and not found.any_attribute
 
 

@@ -11,6 +11,7 @@ from stele.interop.keywords import speaks
 from stele.ir.door import public
 from stele.nn.module import Module, is_parameter
 from stele.ops.arguments import flag, is_dict, is_many, is_mapping, is_series, refuse
+from stele.tracing.taken import Answering
 
 
 @public
@@ -48,7 +49,7 @@ def a_parameter(x: Any, holder: str) -> Any:
     return x if is_parameter(x) else Parameter(x)
 
 
-class Holding(Module):
+class Holding(Module, Answering):
     """What holds parts, whose names are attributes as well; what else it is given belongs to it, as to any module."""
 
     own: ClassVar[tuple[str, ...]] = ("layers", "called", "parts")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # What an instruction does with co_names[arg >> shift]. Low bits of arg say more from Python 3.11 on (LOAD_GLOBAL) and
 # 3.12 on (LOAD_ATTR, where the lowest one is set for a call of a method, which LOAD_METHOD was before).
@@ -29,22 +29,37 @@ INSTRUCTIONS = {
     "MATCH_CLASS":     (MATCH, 0),
 }
 ROLES = {dis.opmap[name]: role for name, role in INSTRUCTIONS.items() if name in dis.opmap}
+TAKING, GIVING, REBINDING, WITHIN = ({dis.opmap[name] for name in words.split() if name in dis.opmap} for words in (
+    "LOAD_ATTR LOAD_METHOD", "LOAD_GLOBAL LOAD_ATTR", "STORE_GLOBAL DELETE_GLOBAL", "CACHE EXTENDED_ARG"))
 BY_NAME = ("getattr", "setattr", "hasattr", "delattr")      # take the name of an attribute as their second argument
 ANY_ATTRIBUTE = frozenset(("vars", "__dict__", "attrgetter", "asdict", "astuple", "__getattribute__"))
 UNSEEDED = "default_rng()"      # a method's name for what gives other numbers every time
 ANY_GLOBAL = frozenset(("eval", "exec", "__globals__"))
 
 
+Holder = str | tuple[str]       # the name of an attribute, or of a global in a tuple
+
+
+class Taken(NamedTuple):
+    """An attribute that is taken of what a name holds, maybe only to call it."""
+
+    holder: Holder
+    name: str
+    is_called: bool
+
+
 class Names(NamedTuple):
     """Names that code looks up: as globals, as attributes, as attributes only to call them, as modules to import, as
-    attributes that it sets; and whether it may look up any global, or any attribute, by a name that it computes.
+    attributes or globals (in a tuple) that it sets; what it takes of that which a name holds; and whether it may look up
+    any global, or any attribute, by a name that it computes.
     """
 
     globals: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
     methods: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
-    stored: frozenset[str] = frozenset()
+    stored: frozenset[Holder] = frozenset()
+    taken: frozenset[Taken] = frozenset()
     any_global: bool = False
     any_attribute: bool = False
 
@@ -59,13 +74,19 @@ def names_of(code: CodeType) -> Names:
     >>> def f(x): return x.size + scale.of(x) + getattr(x, "ndim")
     >>> found = names_of(f.__code__)
     >>> sorted(found.globals), sorted(found.attributes), sorted(found.methods), found.any_attribute
-    (['getattr', 'scale'], ['ndim', 'size'], ['of'], False)
+    (['getattr', 'scale'], ['ndim', 'size'], [], False)
+    >>> [*found.taken]
+    [Taken(holder=('scale',), name='of', is_called=True)]
     """
-    found: tuple[set[str], ...] = set(), set(), set(), set(), set(), set()
-    for role, name in uses(code):
-        found[role].add(name)
+    found: tuple[set[Any], ...] = set(), set(), set(), set(), set(), set()
+    taken = set[Taken]()
+    for role, name, holder in uses(code):
+        if holder is None:
+            found[role].add(name)
+        else:
+            taken.add(Taken(holder, str(name), role == METHOD))
     loaded, attributes, methods, _, stored, matched = found
-    mentioned = loaded | attributes | methods | stored
+    mentioned = loaded | attributes | methods | stored | {x.name for x in taken}
     any_global = not mentioned.isdisjoint(ANY_GLOBAL)
     any_attribute = bool(matched) or not mentioned.isdisjoint(ANY_ATTRIBUTE)
     if "globals" in loaded:
@@ -76,27 +97,42 @@ def names_of(code: CodeType) -> Names:
         if name in loaded:
             keys = constants(code, name, second_argument)
             attributes |= {key for key in keys if key is not None}
+            stored |= {key for key in keys if key is not None and name == "setattr"}
             any_attribute |= None in keys
+    if "__setattr__" in mentioned:
+        stored |= {key for key in code.co_consts if isinstance(key, str)}
     called: Finder = lambda text: "" if (text[0].opname, text[0].arg) == (CALL, 0) else None
     methods |= {UNSEEDED for name in {"default_rng", "RandomState"} & mentioned if "" in constants(code, name, called)}
-    own = Names(*map(frozenset, found[:MATCH]), any_global=any_global, any_attribute=any_attribute)
+    own = Names(*map(frozenset, found[:MATCH]), taken=frozenset(taken), any_global=any_global,
+                any_attribute=any_attribute)
     for part in code.co_consts:
         if isinstance(part, CodeType):
             own |= names_of(part)
     return own
 
 
-def uses(code: CodeType) -> Iterator[tuple[int, str]]:
-    """The instructions that look up names: what they do, and the name."""
-    text, names, high = code.co_code, code.co_names, 0
+def uses(code: CodeType) -> Iterator[tuple[int, Holder, Holder | None]]:
+    """The instructions that look up names: what they do, the name, and of an attribute what name holds that of which it
+    is taken, None where that is not said: where the instruction before gives it on one of several ways alone, say.
+    """
+    text, names, high, holder = code.co_code, code.co_names, 0, None
+    labels = frozenset(dis.findlabels(text))     # type: ignore[arg-type]
     for at in range(0, len(text), 2):
         op, arg = text[at], text[at + 1] | high
         high = arg << 8 if op == dis.EXTENDED_ARG else 0
+        if at in labels:
+            holder = None
         if op in ROLES:
             role, shift = ROLES[op]
             if role == EITHER:
                 role = METHOD if arg & 1 else ATTRIBUTE
-            yield role, names[arg >> shift] if role != MATCH else ""
+            name = names[arg >> shift] if role != MATCH else ""
+            if op in REBINDING:
+                yield STORED, (name,), None
+            yield role, name, holder if op in TAKING else None
+            holder = ((name,) if role == GLOBAL else name if role == ATTRIBUTE else None) if op in GIVING else None
+        elif op not in WITHIN:
+            holder = None
 
 
 Finder = Callable[[Sequence[dis.Instruction]], str | None]

@@ -51,7 +51,7 @@ class Alone:
         """The run of the function; gives the slots of arrays by what stands in them, by id. What NumPy reads of these
         is read by every call. Raises as `compare` does.
         """
-        if UNSEEDED in self.state.called:
+        if UNSEEDED in self.state.lookups.called:
             note("a generator of random numbers is made inside of a compiled function, without a seed: its numbers are "
                  "drawn once, and every call repeats them. Draw with st.rand, st.randn or st.dropout, or pass the "
                  "numbers.")
@@ -92,7 +92,7 @@ def draws(state: State) -> dict[str, object]:
     """The states of the random numbers of NumPy and Python that a function may reach, by name. NumPy loads its own when
     they are first named: they are loaded here where code names them, so that the first use is seen as any other is.
     """
-    if "random" in state.names | state.called:
+    if "random" in state.lookups.looked:
         import_module("numpy.random")
         import_module("random")
     numpy, python = sys.modules.get("numpy.random"), sys.modules.get("random")

@@ -8,6 +8,7 @@ import sys
 import sysconfig
 from array import array
 from collections import UserDict, deque
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from itertools import accumulate
@@ -22,7 +23,8 @@ from stele.eager.handle import Handle
 from stele.eager.hooks import LEAVES
 from stele.ir.types import DType
 from stele.tracing import tree
-from stele.tracing.names import Names, names_of
+from stele.tracing.names import names_of
+from stele.tracing.taken import Lookups, attributes, has
 from stele.tracing.tree import slots_of
 
 CODE = FunctionType, type
@@ -199,15 +201,6 @@ def entries(base: Any, names: frozenset[str] | None = None) -> dict[Any, Any]:
     return dict(base) if names is None else {name: base[name] for name in names if name in base}
 
 
-def has(x: Any, name: str) -> bool:
-    """Whether an object has an attribute that its class makes room for; its own `__getattr__` is not asked."""
-    try:
-        object.__getattribute__(x, name)
-    except AttributeError:
-        return False
-    return True
-
-
 def is_long(x: Any) -> bool:
     """Whether a container of numbers is held to its identity, its length and a few elements alone."""
     return len(x) > LONG and all(isinstance(part, SCALARS) for part in entries(x).values())
@@ -224,11 +217,12 @@ class State:
 
     Globals count where the function that could read them looks them up, attributes where some reachable code takes an
     attribute of their name (numbers: other than to call it), so that data sets, counters, loop variables and other
-    belongings that the function never touches are left alone. Code of the user's that computes names may mean all.
+    belongings that the function never touches are left alone. What code takes of that which a name holds, as in
+    `self.optimizer.step()`, counts for the classes of all that stands under this name, unless something else may stand
+    there. Code of the user's that computes names may mean all.
     """
 
     def __init__(self, roots: dict[str, Any], everything: bool = False) -> None:
-        self.everything = everything
         self.tensors: dict[int, list[Slot]] = {}
         self.arrays: dict[int, Slot] = {}
         self.numbers: list[tuple[Slot, Any]] = []
@@ -239,19 +233,19 @@ class State:
         self.lengths: list[tuple[Any, int, str]] = []
         self.spaces: dict[int, Space] = {}      # by the id of what holds the names
         self.records: list[Record] = []
-        self.names: set[str] = set()
-        self.looked: set[str] = set()       # attributes that code does not only set
-        self.called: set[str] = set()
+        self.lookups = Lookups(self.count, everything)
         self.absent: set[str] = set()       # modules that code imports, and that nobody has imported yet
-        self.waiting: dict[str, list[tuple[Slot, Any]]] = {}
+        self.waiting: dict[str, list[tuple[Slot, Any, Any]]] = {}
         self.seen: dict[int, Any] = {}
         self.classes: set[type] = set()     # of objects, whose code is waiting
         self.alone: set[int] = set()        # objects that no slot holds: arguments, parts of code
         self.queue: list[tuple[Slot | None, Any, str]] = [(None, x, path) for path, x in roots.items()]
         while self.queue:
             self.visit(*self.queue.pop())
+            if not self.queue:
+                self.lookups.doubt_unknown()
         for space in self.spaces.values():
-            looked = space.absent if space.is_global else self.looked
+            looked = space.absent if space.is_global else self.lookups.looked
             space.absent = frozenset(looked - space.known - space.base.keys())
 
     def visit(self, slot: Slot | None, x: Any, path: str) -> None:
@@ -272,6 +266,7 @@ class State:
                 self.objects.append((slot, x))
         elif isinstance(x, tuple) and slot:
             self.tuples.append((slot, x))
+            self.lookups.note_parts(x)
             self.queue += [(Slot(Within(slot), k, f"{path}[{k}]"), part, f"{path}[{k}]") for k, part in enumerate(x)]
         else:
             if slot is None:
@@ -284,6 +279,8 @@ class State:
         """Queues the parts of something, unless it was seen before."""
         if id(x) not in self.seen:
             self.seen[id(x)] = x
+            if not isinstance(x, ModuleType) or is_users(x.__name__):
+                self.lookups.note_parts(x)
             self.enter(x, path)
 
     def enter(self, x: Any, path: str) -> None:
@@ -307,10 +304,12 @@ class State:
             self.queue += [(None, part, path) for part in x if not isinstance(part, SCALARS)]
         elif isinstance(x, ModuleType):
             if is_users(x.__name__):
-                self.wait(vars(x), path, [key for key in vars(x) if not key.startswith("__")])
+                self.queue.append((None, vars(x).get("__getattr__"), path))
+                self.wait(vars(x), path, x, [key for key in vars(x) if not key.startswith("__")])
         elif isinstance(x, type):
             if is_state_of(x.__module__):
-                self.wait(MappingProxyType(vars(x)), path)
+                self.wait(MappingProxyType(vars(x)), path, x)
+                self.enter_classes(type(x), path)
                 made = (f for kind in x.__mro__ if is_users(kind.__module__) for f in vars(kind).values())
                 self.queue += [(None, f, path) for f in made if getattr(f, "__name__", "") in CONSTRUCTORS]
         elif f"{type(x).__module__}.{type(x).__name__}" in NAMESPACES or is_state_of(type(x).__module__):
@@ -321,7 +320,8 @@ class State:
         names, own = names_of(f.__code__), is_users(f.__module__ or "__main__")
         if not own and isinstance(inner := getattr(f, "__wrapped__", None), FunctionType):
             return self.queue.append((None, inner, path))
-        self.learn(names, everything=names.any_attribute and own)
+        self.lookups.note({(name,): f.__globals__[name] for name in names.globals & f.__globals__.keys()})
+        self.lookups.learn(names, everything=names.any_attribute and own)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
             self.hold(Cell(cell), name, {0: name})
         if names.modules:
@@ -332,7 +332,7 @@ class State:
         for default in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
             self.queue.append((None, default, path))
         if vars(f):
-            self.wait(vars(f), path)
+            self.wait(vars(f), path, FunctionType)
         if own:
             self.codes.append((f, f.__code__, f.__defaults__))
             every = (key for key in f.__globals__ if names.any_global and not key.startswith("__"))
@@ -352,33 +352,41 @@ class State:
         slot = Slot(Content(x), None, path)
         self.numbers.append((slot, slot.get()))
 
+    def enter_classes(self, kind: type, path: str) -> None:
+        """The code of an object's class and of what that inherits of, by name."""
+        for base in kind.__mro__:
+            if base not in self.classes and is_state_of(base.__module__):
+                self.classes.add(base)
+                names = [name for name, part in vars(base).items() if not isinstance(part, SCALARS)]
+                self.wait(vars(base), path, base, names)
+
     def enter_object(self, x: Any, path: str) -> None:
         """Attributes by name, and the code of its class."""
-        for kind in type(x).__mro__:
-            if kind not in self.classes and is_state_of(kind.__module__):
-                self.classes.add(kind)
-                self.wait(vars(kind), path, [key for key, part in vars(kind).items() if not isinstance(part, SCALARS)])
+        self.enter_classes(type(x), path)
         slots = {name: has(x, name) for name in slots_of(type(x))}
         if there := [name for name, is_there in slots.items() if is_there]:
-            self.wait(Attributes(x), path, there)
+            self.wait(Attributes(x), path, type(x), there)
         self.numbers += [(Slot(Having(x), name, f"hasattr {path}.{name}"), False) for name in slots.keys() - there]
         if has(x, "__dict__"):
-            numbers = inherited(type(x))
-            self.wait(vars(x), path, asked=asked_of(type(x)))
-            self.spaces[id(vars(x))].known = frozenset(numbers)
-            self.wait(Attributes(x), path, [key for key in numbers if key not in vars(x)])
+            own, numbers = attributes(x), inherited(type(x))
+            self.wait(own, path, type(x), asked=asked_of(type(x)))
+            self.spaces[id(own)].known = frozenset(numbers)
+            self.wait(Attributes(x), path, type(x), [key for key in numbers if key not in own])
 
     def hold(self, base: Any, path: str, paths: dict[Any, str] | None, names: frozenset[str] | None = None) -> None:
         """Records a container and queues its entries."""
         before = entries(base, names)
         self.records.append(Record(base, path, before, names))
+        if isinstance(base, dict) and names is None:    # which may answer to them as to attributes
+            self.lookups.note({key: x for key, x in before.items() if isinstance(key, str)})
         for key, x in before.items():
             name = paths[key] if paths is not None else str(key)
             self.queue.append((Slot(base, key, name), x, name))
 
-    def wait(self, base: Any, path: str, keys: list[str] | None = None, asked: frozenset[str] = frozenset()) -> None:
-        """Entries of a namespace of which only those count that code mentions by name, and not even these where they
-        are `asked` for in a way that a trace hears of."""
+    def wait(self, base: Any, path: str, owner: Any, keys: list[str] | None = None,
+             asked: frozenset[str] = frozenset()) -> None:
+        """Entries of a namespace of which only those count that code mentions by name, or takes of what is as the owner
+        is, and not even these where they are `asked` for in a way that a trace hears of."""
         read_only = isinstance(base, MappingProxyType)
         if not isinstance(base, Attributes):
             self.space(base, path)
@@ -388,33 +396,24 @@ class State:
             x = base[key]
             item = (Slot(base, key, f"{path}.{key}" if path else key), x)
             name = "" if key in asked else key      # which no code takes
-            if self.everything or self.is_taken(name, x) or (read_only and is_implicit(key, x)):
+            if self.lookups.is_taken(name, owner, isinstance(x, SCALARS)) or (read_only and is_implicit(key, x)):
                 self.queue.append((*item, item[0].path))
             else:
-                self.waiting.setdefault(name, []).append(item)
+                self.waiting.setdefault(name, []).append((*item, owner))
 
     def space(self, base: Any, path: str, names: frozenset[str] | None = None) -> None:
         """Notes a namespace, in which some names are looked up that are not there; attributes without `names`."""
         found = self.spaces.setdefault(id(base), Space(base, len(base), path, names is not None))
         found.absent |= names or frozenset()
 
-    def is_taken(self, key: str, x: Any) -> bool:
-        """Whether code that was seen so far takes an attribute of this name: one that can be called, to call it."""
-        return key in self.names or (key in self.called and not isinstance(x, SCALARS))
-
-    def learn(self, names: Names, everything: bool) -> None:
-        """Queues what waited for one of these names, or for any."""
-        new = (names.attributes | names.methods | names.stored) - self.names
-        self.names |= names.attributes | names.stored
-        self.looked |= names.attributes | names.methods
-        self.called |= names.methods
-        self.everything = self.everything or everything
-        for name in list(self.waiting) if self.everything else new & self.waiting.keys():
+    def count(self, names: Set[str]) -> None:
+        """Queues what waited for one of these names."""
+        for name in list(self.waiting) if self.lookups.everything else names & self.waiting.keys():
             items = self.waiting.pop(name)
-            taken = [item for item in items if self.everything or self.is_taken(name, item[1])]
-            self.queue += [(slot, x, slot.path) for slot, x in taken]
-            if len(taken) < len(items):
-                self.waiting[name] = [item for item in items if not self.is_taken(name, item[1])]
+            taken = [self.lookups.is_taken(name, owner, isinstance(x, SCALARS)) for _, x, owner in items]
+            self.queue += [(slot, x, slot.path) for (slot, x, _), is_taken in zip(items, taken) if is_taken]
+            if not all(taken):
+                self.waiting[name] = [item for item, is_taken in zip(items, taken) if not is_taken]
 
 
 @cache
