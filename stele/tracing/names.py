@@ -50,8 +50,8 @@ class Taken(NamedTuple):
 
 class Names(NamedTuple):
     """Names that code looks up: as globals, as attributes, as attributes only to call them, as modules to import, as
-    attributes or globals (in a tuple) that it sets; what it takes of that which a name holds; and whether it may look up
-    any global, or any attribute, by a name that it computes.
+    attributes or globals (in a tuple) that it sets; what it takes of that which a name holds; and whether it may look
+    up any global, or any attribute, by a name that it computes.
     """
 
     globals: frozenset[str] = frozenset()
