@@ -70,13 +70,16 @@ def label(p: Value, k: int, taken: set[str]) -> str:
 
 
 def literal_of(x: object, graphs: list[Graph]) -> str:
-    """An attribute as a Python literal; a graph is named by its position among the op's graphs."""
+    """An attribute as a Python literal; a graph is named by its position among the op's graphs. Flags that
+    are what they are by default are left out.
+    """
     match x:
         case Graph():
             graphs.append(x)
             return f"graph({len(graphs) - 1})"
         case Op():
-            attributes = ", ".join(f"{f.name}={literal_of(getattr(x, f.name), graphs)}" for f in fields(x))
+            said = (f.name for f in fields(x) if not isinstance(f.default, bool) or getattr(x, f.name) is not f.default)
+            attributes = ", ".join(f"{name}={literal_of(getattr(x, name), graphs)}" for name in said)
             return f"{type(x).__name__}({attributes})"
         case complex():
             return f"complex({str(x)!r})"

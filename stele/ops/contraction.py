@@ -52,7 +52,10 @@ class Contraction(Op):
 
 
 class MatMul(Contraction):
-    """(..., M, K) @ (..., K, N) -> (..., M, N); leading axes broadcast."""
+    """(..., M, K) @ (..., K, N) -> (..., M, N); leading axes broadcast. It `rounds` its factors to bfloat16 where a
+    program's precision says so."""
+
+    rounds: bool = True
 
     def prepare(self, *args: Any) -> tuple[Value, ...]:
         x, w = super().prepare(*args)

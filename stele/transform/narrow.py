@@ -3,19 +3,21 @@
 All is computed in float32 and rounded where it is stored. float32 stay parameters and what only moves them; sums, but
 those over windows, and what is computed of them until it is spread; what leads to a result by elementwise ops and
 movement alone, such as gradients on their way to weights; what a loop carries; what others than loops of ours read; all
-of a loop that numbers like these end: rounded, they might come no nearer.
+of a loop that numbers like these end, factors of its products too: rounded, they might come no nearer.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 
 from stele.ir.graph import Constant, Graph, Item, Op, Parameter, Value, label_of, parameter, rebuild, users, walk
 from stele.ir.origin import inherit
 from stele.ir.record import Single
 from stele.ir.report import Report
-from stele.ir.rewrite import within
+from stele.ir.rewrite import substituted, within
 from stele.ir.types import TupleType, bfloat16, float32
 from stele.ops.branch import Cond
+from stele.ops.contraction import MatMul
 from stele.ops.control import Scan
 from stele.ops.gather import Gather
 from stele.ops.linear import Broadcast, Cast, Concatenate, Reshape, cast
@@ -119,7 +121,7 @@ class Narrowing:
         moved = x if is_movement(v) else x[:1] if isinstance(v.op, Gather) else []
         if moved and all(map(is_widened, moved)):
             x[:len(moved)] = map(self.half, moved)
-        y = rebuild(v, x)
+        y = within(v.op, whole)(*x) if isinstance(v.op, While) else rebuild(v, x)
         if isinstance(y.type, TupleType):
             return y
         return cast(self.half(y), v.dtype) if v in self.chosen or y.dtype != v.dtype else y
@@ -167,6 +169,17 @@ class Narrowing:
             case _ if v in self.lying.read:     return "others than loops and products read it"
             case _ if is_given(v):              return "parameters, moved"
             case _:                             return ""
+
+
+def whole(graph: Graph) -> Graph:
+    """The graph, and those that it holds, whose products do not round their factors."""
+    becomes: dict[Value, Value] = {}
+    for v in graph.values:
+        op = replace(v.op, rounds=False) if isinstance(v.op, MatMul) else within(v.op, whole)
+        if op is not v.op:
+            with inherit(v.where):
+                becomes[v] = op(*v.args)
+    return substituted(graph, becomes)
 
 
 def sums(values: Collection[Value]) -> set[Value]:

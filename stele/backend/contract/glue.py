@@ -37,8 +37,9 @@ class Glue:
                  precision: Precision) -> None:
         self.module, self.name, self.kernel, self.slots, self.target = module, name, kernel, slots, target
         self.v = kernel.anchor
-        self.rounds = precision == "bf16" and target.bf16 and isinstance(self.v.op, MatMul) and self.v.dtype in (
-            float32, bfloat16)
+        op = self.v.op
+        self.rounds = precision == "bf16" and target.bf16 and isinstance(op, MatMul) and op.rounds and \
+            self.v.dtype in (float32, bfloat16)
         self.precision: Precision = "fast" if precision == "bf16" and not self.rounds else precision
         self.inner = frozenset(kernel.body) - {self.v}
         self.dtype = ir.DoubleType() if self.v.dtype == float64 else ir.FloatType()
