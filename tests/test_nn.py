@@ -279,6 +279,26 @@ def test_batch_norm_follows_running_statistics(style: Any) -> None:
     assert layer.num_batches_tracked.tolist() == 3
 
 
+@pytest.mark.parametrize("style", [lambda f: f, st.compile, st.compile(dims={"x": {0: "n"}})])
+@pytest.mark.parametrize("momentum", [0.3, None])
+def test_batch_norm_of_no_examples_leaves_all_as_it_was(style: Any, momentum: float | None) -> None:
+    layer = nn.BatchNorm2d(3, momentum=momentum)
+
+    @style
+    def step(x: st.Tensor) -> st.Tensor:
+        layer.zero_grad()
+        y = layer(x)
+        (y * y).sum().backward()
+        return y
+
+    step(st.tensor(normal(4, 3, 5, 2)))
+    before = {name: x.tolist() for name, x in layer.state_dict().items() if name.startswith("running")}
+    assert step(st.zeros(0, 3, 5, 2)).shape == (0, 3, 5, 2)
+    assert {name: x.tolist() for name, x in layer.state_dict().items() if name in before} == before
+    assert layer.weight.grad.tolist() == layer.bias.grad.tolist() == [0, 0, 0]
+    assert np.isfinite(step(st.tensor(normal(2, 3, 5, 2))).numpy()).all()
+
+
 def test_dropout_scales_what_it_keeps() -> None:
     x = st.ones(200, 100)
     y = nn.Dropout(0.25)(x).numpy()

@@ -116,6 +116,43 @@ def test_a_training_that_is_stopped_goes_on_to_the_same_bits(tmp_path: Path) -> 
     assert len(longer.history.epochs) == 3 and longer.steps == 6
 
 
+class Rivals(train.Trainer):
+    """Two optimisers, a loss with parameters, and numbers that a step moves."""
+
+    def __init__(self, model: nn.Sequential, **options: Any) -> None:
+        super().__init__(model, optimizer=lambda _: optim.Adam(model[0].parameters(), lr=0.05), **options)
+        self.others = [optim.Adam(model[2].parameters(), lr=0.05)]
+        self.drift, self.scale = st.tensor(0.0), {"up": st.tensor(1.0, requires_grad=True)}
+        self.head, self.plain = model[2], nn.ReLU()
+
+    def training_step(self, batch: Any) -> st.Tensor:
+        x, y = batch
+        self.others[0].zero_grad()
+        nn.cross_entropy(self.model(x), y).backward()
+        self.others[0].step()
+        with st.no_grad():
+            self.drift.assign(self.drift * 0.5 + x.mean())
+            self.scale["up"].assign(self.scale["up"] * 1.25)
+        return nn.cross_entropy(self.model(x), y) * (1 + self.drift) * self.scale["up"]
+
+
+def test_what_a_trainer_of_ones_own_keeps_beside_goes_on_too(tmp_path: Path) -> None:
+    def learn(name: str, epochs: int) -> train.Trainer:
+        trainer = Rivals(net(), data=loader(), epochs=epochs, callbacks=[Checkpoint(tmp_path / name, resume=True)])
+        trainer.fit()
+        return trainer
+
+    learn("parts", 2)
+    whole, parts = learn("whole", 4), learn("parts", 4)
+    assert bits(parts.model) == bits(whole.model) and rows(parts.history) == rows(whole.history)
+    own = [name for name in parts.state_dict() if name.startswith("own")]
+    assert own == ["own.others.0", "own"] and list(parts.state_dict()["own"]) == ["own.drift", "own.scale.up"]
+    state = parts.state_dict()
+    del state["own"]
+    with pytest.raises(DataError, match="it lacks 'own'"):
+        parts.load_state_dict(state)
+
+
 def test_a_second_training_in_a_folder_is_refused_while_the_first_goes_on(tmp_path: Path) -> None:
     refused = list[str]()
 

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import stele as st
 from stele import metrics, nn, optim
 from stele.arrays.tensor import Tensor
-from stele.errors import ArgumentError, OptionError, kind
+from stele.errors import ArgumentError, DataError, OptionError, kind
 from stele.interop.names import LOSSES as ELSEWHERE
 from stele.ops.arguments import choice, is_dict, is_many, is_mapping, is_series, number
 from stele.tracing import tree
@@ -198,6 +198,48 @@ def restore(modes: Modes) -> None:
     """Puts layers into the modes they had."""
     for layer, mode in modes:
         layer.training = mode
+
+
+class Tensors:
+    """Tensors by name, as what has a state."""
+
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        self.tensors = tensors
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Their numbers."""
+        return {name: x.detach() for name, x in self.tensors.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Their numbers as they were; DataError where one is missing."""
+        if missing := [name for name in self.tensors if name not in state]:
+            raise DataError(f"the state is none of this trainer: it lacks the tensor {missing[0]!r}")
+        with st.no_grad():
+            for name, x in self.tensors.items():
+                x.assign(state[name])
+
+
+def own_parts(attributes: Mapping[str, Any], known: Iterable[Any]) -> dict[str, Any]:
+    """What a class of one's own keeps beside, by name: tensors, and whatever has a state that is not known already."""
+    there = {id(x) for x in known}
+    held = {f"own.{name}": x for name, x in entries(attributes, there) if id(x) not in there}
+    tensors = {name: x for name, x in held.items() if isinstance(x, Tensor)}
+    found = {name: x for name, x in held.items() if has_state(x)}
+    return found | ({"own": Tensors(tensors)} if tensors else {})
+
+
+def entries(held: Mapping[str, Any], known: Container[int]) -> Iterator[tuple[str, Any]]:
+    """What is held by name, and what stands in lists and dicts of it, unless these are known."""
+    for name, x in held.items():
+        yield name, x
+        inner = () if id(x) in known else x.items() if is_mapping(x) else enumerate(x) if is_series(x) else ()
+        yield from ((f"{name}.{key}", part) for key, part in inner)
+
+
+def has_state(x: Any) -> bool:
+    """Whether there is something to keep of an object, in words of ours: a network of PyTorch is not."""
+    is_torchs = any(base.__module__.partition(".")[0] == "torch" for base in type(x).__mro__)
+    return hasattr(x, "load_state_dict") and not isinstance(x, type) and not is_torchs and bool(x.state_dict())
 
 
 def plain(x: Any) -> Any:

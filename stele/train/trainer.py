@@ -36,6 +36,7 @@ from stele.train.parts import (
     open_axes,
     optimizer_of,
     outcome,
+    own_parts,
     parts_of,
     plain,
     prefixed,
@@ -351,11 +352,16 @@ class Trainer:
         names = [type(callback).__name__ for callback in self.callbacks]
         found |= {f"callback.{name}.{names[:k].count(name)}": callback
                   for k, (name, callback) in enumerate(zip(names, self.callbacks))}
-        found |= {f"metric.{name}": metric for name, metric in self.metrics["train"].items()}
-        return {name: x for name, x in found.items() if hasattr(x, "state_dict")}
+        metric = {f"metric.{name}": metric for name, metric in self.metrics["train"].items()}
+        found = {name: x for name, x in (found | metric).items() if hasattr(x, "state_dict")}
+        return found | own_parts(vars(self), (*found.values(), *self.model.modules(), self.data, self.validation))
 
     def state_dict(self) -> dict[str, Any]:
-        """The states of the model, the optimiser, the schedule, the data, random numbers, metrics and callbacks."""
+        """The states of the model, the optimiser, the schedule, the data, random numbers, metrics and callbacks.
+
+        And of what a class of one's own keeps in attributes: tensors, and all that has a state, such as a second
+        optimiser.
+        """
         return {name: dict(part.state_dict()) for name, part in self.parts().items()}
 
     @public
@@ -365,12 +371,11 @@ class Trainer:
         Raises DataError for a state that does not fit.
         """
         parts = self.parts()
-        if not is_mapping(state) or (missing := [n for n in parts if n not in state and not n.startswith("callback.")]):
-            lacks = "" if not is_mapping(state) else f": it lacks {missing[0]!r}"      # type: ignore[possibly-undefined]
-            raise DataError(f"the state is none of this trainer{lacks}")
-        for name, part in parts.items():
-            if name in state:
-                part.load_state_dict(state[name])
+        missing = [n for n in parts if not is_mapping(state) or (n not in state and not n.startswith("callback."))]
+        if missing:
+            raise DataError(f"the state is none of this trainer: it lacks {missing[0]!r}")
+        for name in (n for n in parts if n in state):
+            parts[name].load_state_dict(state[name])
 
 
 def takes_a_batch(trainer: Trainer, *steps: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from stele.arrays import functions as F
 from stele.arrays.checked import checked
+from stele.arrays.creation import ones_like, zeros_like
 from stele.arrays.tensor import Tensor, TensorLike, constant, lift
 from stele.errors import ShapeError
 from stele.ir.graph import Value
@@ -119,8 +120,8 @@ def batch_norm(input: TensorLike, running_mean: Tensor | None, running_var: Tens
 
     (x - mean) / sqrt(variance + `eps`): when `training` of the batch, which `running_mean` and `running_var` (C,),
     where given, then follow, running = (1 - momentum) * running + `momentum` * batch, with the unbiased variance; else
-    of the running ones. Integers become float32. Raises ShapeError for fewer than two axes, and where running
-    statistics are missing.
+    of the running ones. Of no examples there are none to follow. Integers become float32. Raises ShapeError for fewer
+    than two axes, and where running statistics are missing.
 
     >>> x = st.tensor([[1.0], [3.0]])
     >>> F.batch_norm(x, st.zeros(1), st.ones(1), training=True, eps=0).tolist()
@@ -140,7 +141,10 @@ def over_batch(x: Tensor, running_mean: Tensor | None, running_var: Tensor | Non
     if training:
         mean, var = x.mean(axis=axes), x.var(axis=axes)
         n = x.size // x.shape[1] if x.shape[1] else 0
-        follow(running_mean, running_var, mean.detach(), var.detach(), n, momentum)
+        if n == 0:      # nothing has no statistics, and none follow it
+            mean, var = zeros_like(mean), ones_like(var)
+        else:
+            follow(running_mean, running_var, mean.detach(), var.detach(), n, momentum)
     elif running_mean is None or running_var is None:
         raise ShapeError("batch_norm needs running_mean and running_var unless training=True")
     else:
