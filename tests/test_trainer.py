@@ -373,6 +373,39 @@ def test_validation_runs_with_the_means() -> None:
     assert bits(model) == now != first
 
 
+def test_the_best_model_is_the_one_that_was_measured(tmp_path: Path) -> None:
+    for monitor in ("val_loss", "train_loss"):
+        model, held = net(), [(X, Y)]
+        stop = train.EarlyStopping(0, monitor, restore=True)
+        keep = Checkpoint(tmp_path / monitor, best=True, monitor=monitor)
+        history = train.fit(model, loader(), loss="cross_entropy", lr=0.2, epochs=3, validation=held,
+                            callbacks=[train.EMA(0.9), stop, keep])
+        for weights in (model.state_dict(), st.load(tmp_path / monitor / "best.safetensors")):
+            other = net()
+            other.load_state_dict(weights)
+            loss = train.Trainer(other, loss="cross_entropy").evaluate(held)["loss"]
+            assert (loss == min(history["val_loss"])) is (monitor == "val_loss")
+
+
+@pytest.mark.parametrize("stop", [4, 5, 7])     # behind the first validation, in the second epoch and its validation
+def test_data_to_validate_on_are_those_of_the_epoch(stop: int, tmp_path: Path) -> None:
+    def noisy(batch: Any, rng: np.random.Generator) -> Any:
+        return batch[0] + rng.normal(size=batch[0].shape).astype(np.float32), batch[1]
+
+    def learn(name: str, stop: int = 0) -> list[dict[str, Any]]:
+        keep = Checkpoint(tmp_path / name, resume=True, every=0)
+        held, callbacks = loader(batch_transform=noisy), [keep, *([StopAt(keep, stop)] if stop else [])]
+        trainer = train.Trainer(net(), loader(), loss="cross_entropy", epochs=3, validation=held, callbacks=callbacks)
+        if not stop:
+            return rows(trainer.fit())
+        with pytest.raises(Stopped):
+            trainer.fit()
+        return []
+
+    learn("parts", stop)
+    assert learn("parts") == learn("whole")
+
+
 WRONG: list[tuple[dict[str, Any], type[SteleError], str]] = [
     ({"loss": "crossentropy"}, OptionError, "Did you mean 'cross_entropy'?"),
     ({"optimizer": "adamm"}, OptionError, "Did you mean 'adam'?"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,14 @@ class Watching(Callback):
         self.best = x
         return True
 
+    def as_measured(self, trainer: Trainer) -> ExitStack:
+        """The model as it was validated, inside of a `with`: means of its parameters, where a callback keeps them."""
+        held, is_validated = ExitStack(), (self.monitor or trainer.monitor).startswith(f"{trainer.held_out}_")
+        for callback in trainer.callbacks if is_validated else ():
+            if isinstance(callback, EMA):
+                held.enter_context(callback.means.applied())
+        return held
+
 
 def falls(name: str) -> bool:
     """Whether a measure of this name should fall.
@@ -157,7 +165,8 @@ class EarlyStopping(Watching):
     def on_epoch_end(self, trainer: Trainer, row: dict[str, Any]) -> None:
         self.bad = 0 if (is_better := self.is_better(trainer, row)) else self.bad + 1
         if is_better and self.restore:
-            self.kept = {name: x.detach().clone() for name, x in trainer.model.state_dict().items()}
+            with self.as_measured(trainer):
+                self.kept = {name: x.detach().clone() for name, x in trainer.model.state_dict().items()}
         trainer.should_stop |= self.bad > self.patience
 
     def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
@@ -175,7 +184,9 @@ class EMA(Callback):
     """Keeps the exponential moving average of the parameters, with which is validated.
 
     `decay` and `warm` are those of `optim.EMA`, which stands in `means` from the beginning of the training on; `with
-    ema.means.applied():` runs the model with the averages. Raises ShapeError for a decay outside of 0 to 1.
+    ema.means.applied():` runs the model with the averages. The best model by a measure of the validation, of
+    `Checkpoint` or `EarlyStopping`, is the one that was measured, with the averages. Raises ShapeError for a decay
+    outside of 0 to 1.
 
     >>> x = np.ones((8, 1), np.float32)
     >>> ema = train.EMA(decay=0.5)

@@ -100,7 +100,8 @@ class Checkpoint(Watching):
     def on_epoch_end(self, trainer: Trainer, row: dict[str, Any]) -> None:
         assert self.run is not None
         if self.keeps_best and self.is_better(trainer, row):
-            trainer.model.save(self.folder / BEST)
+            with self.as_measured(trainer):
+                trainer.model.save(self.folder / BEST)
         self.run.write()
         self.save(trainer)
         self.stop.check()

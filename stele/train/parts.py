@@ -8,6 +8,7 @@ from typing import Any
 import stele as st
 from stele import metrics, nn, optim
 from stele.arrays.tensor import Tensor
+from stele.data import Loader
 from stele.errors import ArgumentError, DataError, OptionError, kind
 from stele.interop.names import LOSSES as ELSEWHERE
 from stele.ops.arguments import choice, is_dict, is_many, is_mapping, is_series, number
@@ -174,6 +175,13 @@ def first_of(data: Any) -> Batch:
     if state is not None:
         data.load_state_dict(state)
     return batch
+
+
+def at_epoch(data: Any, epoch: int) -> Any:
+    """Data of which the next pass is that of an epoch, however often it was read before."""
+    if isinstance(data, Loader):
+        data.load_state_dict(data.state_dict() | {"epoch": epoch, "batch": 0})
+    return data
 
 
 def made_whole(model: nn.Module, run: Callable[[], Any]) -> None:

@@ -26,6 +26,7 @@ from stele.train.callbacks import Callback
 from stele.train.history import History
 from stele.train.parts import (
     Batch,
+    at_epoch,
     batches_of,
     first_of,
     length_of,
@@ -247,7 +248,7 @@ class Trainer:
             for callback in self.callbacks:
                 callback.on_validation_begin(self)
                 begun.callback(callback.on_validation_end, self)
-            for batch in batches_of(given, "data to validate on"):
+            for batch in at_epoch(batches_of(given, "data to validate on"), self.epoch):
                 for callback in reversed(self.callbacks):
                     callback.on_validation_batch(self)
                 if self.measure is None:
