@@ -84,8 +84,8 @@ randn_like uniform""",
     "arrays.everyday": """
 argpartition array_equal array_equiv average bitwise_count choose correlate cumulative_trapezoid diagflat
 digitize divmod dot ediff1d gcd gradient histogram2d histogram_bin_edges histogramdd iscomplex isreal lcm lexsort
-matvec modf nanargmax nanargmin nancumprod nancumsum partition poly polyadd polyder polyfit polyint polymul
-polysub polyval ptp resize rollaxis roots trace unwrap vander vdot vecmat""",
+matvec modf nanargmax nanargmin nancumprod nancumsum packbits partition poly polyadd polyder polydiv polyfit
+polyint polymul polysub polyval ptp resize rollaxis roots trace unpackbits unwrap vander vdot vecmat""",
     "arrays.grids": """
 bartlett blackman c_ diag_indices fromfunction hamming hanning identity indices ix_ kaiser
 mgrid ogrid r_ ravel_multi_index s_ tri unravel_index""",

@@ -43,6 +43,7 @@ BINARY = """add subtract multiply divide floor_divide remainder maximum minimum 
 greater_equal copysign nextafter hypot logaddexp logaddexp2 fmod fmax fmin heaviside isclose allclose float_power"""
 POSITIVE, LOGICAL = "log log1p sqrt reciprocal log2 log10", "logical_and logical_or logical_xor"
 BITS = "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift"
+START: dict[str, Any] = {"max": {"initial": 0.5}, "min": {"initial": 0.5}, "prod": {"initial": 0.5}}
 REDUCTION, TRUTH, PLACE = "sum mean prod max min var std", "all any", "argmax argmin"
 # or about arrays that no trace has
 ABOUT_NO_ARRAYS = """
@@ -77,7 +78,8 @@ for name in LOGICAL.split():
     BOTH[name] = lambda m, d, name=name: getattr(m, name)(d.b, d.c)
 for name in REDUCTION.split():
     BOTH[name] = lambda m, d, name=name: (getattr(m, name)(d.x), getattr(m, name)(d.x, axis=0),
-                                          getattr(m, name)(d.cube, axis=(0, 1), keepdims=True))
+                                          getattr(m, name)(d.cube, axis=(0, 1), keepdims=True),
+                                          getattr(m, name)(d.x, where=d.b, **START.get(name, {})))
 for name in TRUTH.split():
     BOTH[name] = lambda m, d, name=name: (getattr(m, name)(d.b), getattr(m, name)(d.b, axis=0))
 for name in PLACE.split():
@@ -154,6 +156,9 @@ BOTH |= {
     "divmod":           lambda m, d: (*m.divmod(d.x, d.p), *m.divmod(d.t, 3)),
     "modf":             lambda m, d: m.modf(d.x * 3),
     "bitwise_count":    lambda m, d: m.bitwise_count(d.t * -37),
+    "packbits":         lambda m, d: (m.packbits(d.b), m.packbits(d.b, axis=0, bitorder="little")),
+    "unpackbits":       lambda m, d: m.unpackbits(m.packbits(d.b, axis=1), axis=0),
+    "spacing":          lambda m, d: m.spacing(d.x),
     "isreal":           lambda m, d: m.isreal(d.x),
     "iscomplex":        lambda m, d: m.iscomplex(d.x),
     "array_equal":      lambda m, d: (m.array_equal(d.x, d.x + 0), m.array_equal(d.x, d.y)),
@@ -182,6 +187,7 @@ BOTH |= {
     "polyadd":          lambda m, d: m.polyadd(d.w[0], d.w[1, :2]) + 0 * d.x[0, 0],
     "polysub":          lambda m, d: m.polysub(d.w[0, :2], d.w[1]) + 0 * d.x[0, 0],
     "polymul":          lambda m, d: m.polymul(d.w[0], d.w[1]) + 0 * d.x[0, 0],
+    "polydiv":          lambda m, d: m.polydiv(d.w[0], d.w[1, :2])[0] + 0 * d.x[0, 0],
     "polyder":          lambda m, d: m.polyder(d.w[:, 0], 2) + 0 * d.x[0, 0],
     "polyint":          lambda m, d: m.polyint(d.w[:, 0]) + 0 * d.x[0, 0],
     "poly":             lambda m, d: m.poly(d.w[0]) + 0 * d.x[0, 0],
@@ -441,8 +447,10 @@ PAIRS |= {
     "unsqueeze":     (lambda d: st.unsqueeze(d.x, axis=1),        lambda d: d.x[:, None]),
     "split":         (lambda d: (st.split(d.x, [1, len(d.x) - 1])[1], st.split(d.x, 2, axis=1)[1]),
                       lambda d: (d.x[1:], d.x[:, 2:])),
-    "pad":           (lambda d: st.pad(d.x, ((1, 2), (0, 1)), 3.0),
-                      lambda d: np.pad(d.x, ((1, 2), (0, 1)), constant_values=3.0)),
+    "pad":           (lambda d: (st.pad(d.x, ((1, 2), (0, 1)), 3.0), st.pad(d.x, 2, mode="median"),
+                                 st.pad(d.v, 2, mode="mean", stat_length=2), st.pad(d.x, 1, mode="linear_ramp")),
+                      lambda d: (np.pad(d.x, ((1, 2), (0, 1)), constant_values=3.0), np.pad(d.x, 2, mode="median"),
+                                 np.pad(d.v, 2, mode="mean", stat_length=2), np.pad(d.x, 1, mode="linear_ramp"))),
     "gather":        (lambda d: st.gather(d.x, 1, d.t[:, None]),  lambda d: np.take_along_axis(d.x, d.t[:, None], 1)),
     "index_select":  (lambda d: st.index_select(d.x, 0, d.k),     lambda d: d.x[d.k]),
     "index_copy":    (lambda d: st.index_copy(d.x, 0, d.k, d.y[:1]), lambda d: np.where(counts(d) > 0, d.y[:1], d.x)),

@@ -29,11 +29,12 @@ from stele.ops.generate import arange, extent
 from stele.ops.indexing import index, set_index
 from stele.ops.joining import concatenate, split, stack
 from stele.ops.linear import Broadcast, Pad, Slice, reshape, transpose
+from stele.ops.padding import pad
 from stele.ops.pooling import avg_pool2d, max_pool2d
 from stele.ops.random import RandomBits, dropout, integers, multiply_words, normal, philox, uniform
 from stele.ops.reduction import ArgMax, Max
 from stele.ops.selecting import embedding, take
-from stele.ops.shaping import pad, repeat, roll
+from stele.ops.shaping import repeat, roll
 from stele.ops.statistics import any as any_of
 from stele.ops.statistics import argmax, mean, std, var
 

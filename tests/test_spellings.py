@@ -59,7 +59,7 @@ def test_layers_take_pytorchs_names() -> None:
 
 
 def test_an_argument_that_nobody_knows_or_that_is_given_twice_is_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"an argument of sum must be 'x', .* or 'dtype', got 'axes'"):
+    with pytest.raises(ArgumentError, match=r"an argument of sum must be 'x', .* or 'where', got 'axes'"):
         X.sum(axes=1)
     with pytest.raises(ArgumentError, match="got 'dim'"):
         X.sum(axis=0, dim=1)

@@ -31,7 +31,7 @@ NEEDED = {"Any": "from typing import Any", "builtins": "import builtins",
           "TopK": "from stele.ops.sorting import TopK",
           "DTypeLike": "from stele.arrays.tensor import DTypeLike", "Tensor": "from stele.arrays.tensor import Tensor",
           "TensorLike": "from stele.arrays.tensor import TensorLike"}
-PAIRS = "return_indices"    # the argument under which a function gives a pair
+PAIRS = "return_indices", "returned"     # arguments under which a function gives a pair
 UNSAID = {"public", "checked"}     # decorators that change no signature
 CHANGED = {"__eq__", "__ne__"}      # methods that answer otherwise than those of `object`
 
@@ -96,7 +96,7 @@ def assigned(name: str, node: ast.Assign, value: Any, indent: str) -> Iterator[s
         made.body = [*map(ast.Expr, map(ast.Constant, filter(None, [words]))), *made.body]
         if isinstance(value, property):
             made.decorator_list = [ast.Name("property")]
-        yield from both(made, indent) if made.args.args and made.args.args[-1].arg == PAIRS else [written(made, indent)]
+        yield from both(made, indent) if any(a.arg in PAIRS for a in made.args.args) else [written(made, indent)]
     elif isinstance(value, list):       # __all__, which type checkers have to read
         yield textwrap.fill(f"{name} = {value!r}", WIDTH, subsequent_indent="    ")
     elif name in INHERITED:
@@ -116,7 +116,7 @@ def borrowed() -> Iterator[str]:
         made = Unquoted().visit(made)
         made.args.args[0] = ast.arg("self")
         made.body = [ast.Expr(ast.Constant((inspect.getdoc(f) or "").partition("\n")[0])), *made.body]
-        yield from both(made, "    ") if made.args.args[-1].arg == PAIRS else [written(made, "    ")]
+        yield from both(made, "    ") if any(a.arg in PAIRS for a in made.args.args) else [written(made, "    ")]
     for name in WRITING.split():
         f = getattr(stele.Tensor, name)
         made = Unquoted().visit(ast.parse(f"def {name}_{inspect.signature(f)}: ...").body[0])
@@ -127,15 +127,16 @@ def borrowed() -> Iterator[str]:
 
 
 def both(node: ast.FunctionDef, indent: str) -> Iterator[str]:
-    """A function of one result, and the same as one of a pair, where its last argument asks for that."""
+    """A function of one result, and the same as one of a pair, where one of its arguments asks for that."""
     for asked, returns in ((False, "Tensor"), (True, "tuple[Tensor, Tensor]")):
         made = copy.deepcopy(node)
         made.decorator_list, made.returns = [ast.Name("overload")], ast.parse(returns, mode="eval").body
-        last = made.args.args[-1]
-        last.annotation = ast.parse(f"Literal[{asked}]", mode="eval").body
+        args = made.args
+        place = next(k for k, a in enumerate(args.args) if a.arg in PAIRS)
+        args.args[place].annotation = ast.parse(f"Literal[{asked}]", mode="eval").body
         if asked:
-            made.args.kwonlyargs, made.args.kw_defaults = [made.args.args.pop()], [None]
-            made.args.defaults.pop()
+            args.kwonlyargs, args.kw_defaults = [args.args.pop(place)], [None]
+            args.defaults.pop(place - len(args.args) - 1)
             made.body = [ast.Expr(ast.Constant(...))]
         yield written(made, indent)
 

@@ -37,11 +37,11 @@ FAMILIES: dict[str, tuple[str, str]] = {
         ops.elementwise.special ops.elementwise.unary ops.parts"""),
     "statistics": ("Sums, statistics and scans", """ops.statistics ops.quantiles ops.counting ops.cumulative
         ops.histograms ops.differences ops.norms"""),
-    "shapes": ("Shapes and joining", "arrays.shapes ops.shaping ops.joining ops.linear ops.diagonals"),
+    "shapes": ("Shapes and joining", "arrays.shapes ops.shaping ops.padding ops.joining ops.linear ops.diagonals"),
     "choosing": ("Choosing, sorting, sets", "ops.selecting ops.sorting ops.scattering arrays.sized arrays.sets"),
     "products": ("Products and polynomials", "ops.contraction ops.products ops.einsum ops.polynomials"),
     "networks": ("Functions of networks", "ops.convolution ops.pooling ops.functional"),
-    "everyday": ("More of NumPy", "ops.everyday"),
+    "everyday": ("More of NumPy", "ops.everyday ops.bits"),
     "random": ("Random numbers", "arrays.random arrays.generator"),
     "dtypes": ("Dtypes and the namespace", "arrays.namespace ir.types builtins"),
     "programs": ("Programs, gradients, loops", """arrays.functions call.compiled call.symbolic eager.handle

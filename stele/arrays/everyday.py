@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from stele.arrays.spoken import publish
 from stele.arrays.tensor import arithmetic, lift, seeing
-from stele.ops import differences, everyday, histograms, polynomials, products
+from stele.ops import bits, differences, everyday, histograms, polynomials, products
 
 # fmt: off
 gcd, lcm, divmod            = arithmetic(everyday.gcd), arithmetic(everyday.lcm), arithmetic(everyday.divmod)
@@ -22,6 +22,8 @@ cumulative_trapezoid        = lift(differences.cumulative_trapezoid)
 correlate                   = lift(differences.correlate)
 polyval, polyfit, polyadd   = lift(polynomials.polyval), lift(polynomials.polyfit), lift(polynomials.polyadd)
 polysub, polymul, polyder   = lift(polynomials.polysub), lift(polynomials.polymul), lift(polynomials.polyder)
+packbits, unpackbits        = lift(bits.packbits), lift(bits.unpackbits)
+polydiv                     = lift(polynomials.polydiv)
 polyint, poly, roots        = lift(polynomials.polyint), lift(polynomials.poly), lift(polynomials.roots)
 vander, digitize            = lift(polynomials.vander), lift(histograms.digitize)
 histogram_bin_edges         = lift(histograms.histogram_bin_edges)

@@ -1,6 +1,8 @@
 """Functions of NumPy that scripts use beside the standard's, loaded when one of them is named."""
 # Written by tools/make_stubs.py.
 from collections.abc import Sequence
+from typing import Literal
+from typing import overload
 from stele.arrays.tensor import Tensor
 from stele.arrays.tensor import TensorLike
 
@@ -78,16 +80,20 @@ def array_equiv(x: TensorLike, z: TensorLike) -> Tensor:
     >>> st.array_equiv(st.tensor([1, 1]), st.tensor(1)).tolist()
     True
     """
-def average(x: TensorLike, axis: int | Sequence[int] | None=None, weights: TensorLike | None=None, keepdims:
-        bool=False) -> Tensor:
+@overload
+def average(x: TensorLike, axis: int | Sequence[int] | None=None, weights: TensorLike | None=None, keepdims: bool=False,
+        returned: Literal[False]=False) -> Tensor:
     """The mean over one axis, several, or all of them, in which each element counts as much as its `weights` say.
 
-    These have the shape of x, or are one row for one axis. Without them as `mean`. Integers become float32. Raises
-    ShapeError for other shapes.
+    These have the shape of x, or are one row for one axis. Without them as `mean`. With `returned` a pair, of the mean
+    and the sum of the weights in its shape. Integers become float32. Raises ShapeError for other shapes.
 
     >>> st.average(st.tensor([1.0, 2.0, 6.0]), weights=st.tensor([1.0, 0.0, 3.0])).tolist()
     4.75
     """
+@overload
+def average(x: TensorLike, axis: int | Sequence[int] | None=None, weights: TensorLike | None=None, keepdims: bool=False,
+        *, returned: Literal[True]) -> tuple[Tensor, Tensor]: ...
 def ptp(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
     """The largest element less the smallest over one axis, several, or all of them, as of `max` and `min`.
 
@@ -332,6 +338,33 @@ def polyder(p: TensorLike, m: int=1) -> Tensor:
     >>> st.polyder(st.tensor([1, 1, 1, 1])).tolist()
     [3, 2, 1]
     """
+def packbits(x: TensorLike, axis: int | None=None, bitorder: str='big') -> Tensor:
+    """Bytes, uint8, of each eight elements along an axis, of the flat array without one: a bit is set of what is not 0.
+
+    The first is the highest bit, under `bitorder` "little" the lowest; zeros fill the last byte. x has any shape, of
+    bools or integers. Raises DTypeError for others, OptionError for another order.
+
+    >>> st.packbits(st.tensor([True, False, True])).tolist(), st.packbits(st.tensor([1, 0]), bitorder="little").tolist()
+    ([160], [1])
+    """
+def unpackbits(x: TensorLike, axis: int | None=None, count: int | None=None, bitorder: str='big') -> Tensor:
+    """The bits of bytes, 0 and 1, eight for each along an axis, or of the flat array: what `packbits` packed.
+
+    `count` says how many of them, with zeros behind where there are fewer, or how many are left out if negative.
+    uint8. Raises DTypeError for other than uint8, OptionError for another `bitorder`.
+
+    >>> st.unpackbits(st.tensor([5], "uint8"), count=3, bitorder="little").tolist()
+    [1, 0, 1]
+    """
+def polydiv(p: TensorLike, q: TensorLike) -> tuple[Tensor, Tensor]:
+    """The coefficients of the quotient and of the remainder of two polynomials `p` and `q`. Integers become float32.
+
+    Both are rows, the highest power first. The remainder has one coefficient less than q, of which NumPy drops those
+    that are 0 in front. Raises ShapeError for other shapes than rows of 1 coefficient or more.
+
+    >>> [v.tolist() for v in st.polydiv(st.tensor([3.0, 5.0, 2.0]), st.tensor([2.0, 1.0]))]
+    [[1.5, 1.75], [0.25]]
+    """
 def polyint(p: TensorLike, m: int=1, k: float=0) -> Tensor:
     """The coefficients of the `m`-fold integral of the polynomial `p`, with constants `k`. Integers become float32.
 
@@ -406,5 +439,6 @@ def histogramdd(sample: TensorLike, bins: int | TensorLike | Sequence[int | Tens
 __all__ = ['gcd', 'lcm', 'divmod', 'modf', 'bitwise_count', 'isreal', 'iscomplex', 'array_equal', 'array_equiv',
     'average', 'ptp', 'trace', 'vdot', 'matvec', 'vecmat', 'dot', 'nancumsum', 'nancumprod', 'nanargmax', 'nanargmin',
     'partition', 'argpartition', 'lexsort', 'choose', 'diagflat', 'rollaxis', 'resize', 'gradient', 'ediff1d', 'unwrap',
-    'cumulative_trapezoid', 'correlate', 'polyval', 'polyfit', 'polyadd', 'polysub', 'polymul', 'polyder', 'polyint',
-    'poly', 'roots', 'vander', 'digitize', 'histogram_bin_edges', 'histogram2d', 'histogramdd']
+    'cumulative_trapezoid', 'correlate', 'polyval', 'polyfit', 'polyadd', 'polysub', 'polymul', 'polyder', 'packbits',
+    'unpackbits', 'polydiv', 'polyint', 'poly', 'roots', 'vander', 'digitize', 'histogram_bin_edges', 'histogram2d',
+    'histogramdd']

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from functools import partial
 from itertools import zip_longest
 from types import ModuleType
 from typing import Any, cast
@@ -15,7 +14,7 @@ from stele.arrays import dlpack
 from stele.arrays.given import is_wide, widened
 from stele.arrays.looking import Looking
 from stele.arrays.spellings import ALIASES, argument
-from stele.arrays.ufuncs import form_of, method_of, reduced, stele
+from stele.arrays.ufuncs import form_of, method_of, stele
 from stele.eager.handle import TRACING
 from stele.errors import ArgumentError, CopyError, DTypeError, OptionError, ShapeError
 from stele.ir.door import public
@@ -32,48 +31,9 @@ shape ndim size allclose array_equal array_equiv array_repr array_str array2stri
 shares_memory iscomplexobj isrealobj can_cast result_type common_type min_scalar_type
 """
 
-# What functions and ufuncs of NumPy are called here; those of one name take the same arguments.
-NAMESAKES = """
-add subtract multiply divide floor_divide remainder negative positive maximum minimum equal not_equal less less_equal
-greater greater_equal logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor exp log log1p
-expm1 log2 log10 exp2 sqrt square reciprocal sin cos tan sinh cosh tanh floor ceil trunc sign signbit isnan isinf
-isfinite hypot copysign nextafter logaddexp heaviside matmul vecdot sum mean prod max min var std all any argmax
-argmin clip where concatenate stack reshape swapaxes squeeze moveaxis flip roll tril triu broadcast_to expand_dims
-zeros_like ones_like full_like empty_like asarray zeros ones full empty arange linspace eye cumulative_sum
-cumulative_prod unique unique_all unique_counts unique_inverse unique_values nonzero searchsorted tile
-kron outer cross diag trace tensordot einsum diff trapezoid interp convolve median percentile quantile cov corrcoef
-histogram bincount isclose count_nonzero isin meshgrid broadcast_arrays nan_to_num nanmean nansum nanmax
-nanmin nanstd nanvar nanmedian vstack hstack dot take_along_axis rot90 flatnonzero argwhere conj real imag angle i0
-sinc matrix_transpose unstack inner append insert delete hsplit vsplit dsplit array_split atleast_1d atleast_2d
-atleast_3d fliplr flipud column_stack dstack ravel logaddexp2 fmod fmax fmin deg2rad rad2deg isposinf isneginf frexp
-ldexp cbrt float_power diagonal nanprod nanquantile nanpercentile repeat argpartition correlate diagflat digitize
-ediff1d gradient iscomplex isreal lexsort nanargmax nanargmin nancumprod nancumsum partition poly polyadd polyder
-polymul polysub polyval ptp resize rollaxis roots unwrap compress extract intersect1d setdiff1d setxor1d union1d
-select vdot put place putmask fill_diagonal put_along_axis modf divmod gcd lcm average block choose geomspace logspace
-histogram_bin_edges piecewise polyfit polyint ravel_multi_index unravel_index trim_zeros vander
-apply_along_axis matvec vecmat
-"""
 # What writes into its first argument.
 WRITING = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
-OTHER = {
-    "absolute": "abs", "fabs": "abs", "power": "pow", "amax": "max", "amin": "min", "rint": "round", "arctan": "atan",
-    "arcsin": "asin", "arccos": "acos", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
-    "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift", "invert": "bitwise_invert",
-    "conjugate": "conj", "array": "asarray", "concat": "concatenate", "around": "round", "round": "round",
-    "degrees": "rad2deg", "radians": "deg2rad", "fix": "trunc",
-}
-# What ufuncs make of all elements.
-OF_ALL = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum, "amax": np.maximum,
-          "amin": np.minimum, "all": np.logical_and, "any": np.logical_or}
-SIDES = "constant", "edge", "reflect", "symmetric", "wrap"      # what `pad` puts there, in the words of both
-LOOKS, SAME = frozenset(LOOKING.split()), frozenset(NAMESAKES.split())
-
-
-def of_some(f: np.ufunc, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None,
-            where: Any = True) -> Any:
-    """What a ufunc makes of all elements along axes, or of those that `where` says."""
-    return reduced(f, cast(Any, counterpart(f, f.__name__)), a, axis, dtype, keepdims=keepdims, initial=initial,
-                   where=where)
+LOOKS = frozenset(LOOKING.split())
 
 
 def in_floats(made: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -96,37 +56,19 @@ def flat(a: Any, axis: int | None, *more: Any) -> tuple[Any, ...]:
     return (a.flatten(), *more, 0) if axis is None else (a, *more, axis)
 
 
-def in_order(name: str, a: Any, axis: int | None, kind: Any, stable: Any) -> Any:
-    """What sorts is stable here, whichever `kind` NumPy is asked for; it refuses what is none."""
-    np.sort(np.empty(0), kind=kind, stable=stable)
-    return getattr(stele(), name)(*flat(a, axis))
+def padded(a: Any, widths: Any, mode: Any, **more: Any) -> Any:
+    """NumPy's pad, which keeps the dtype; what users' functions put there is computed of the numbers."""
+    if callable(mode) or mode == "empty" or isinstance(widths, dict):
+        return leaving(np.pad, "np.pad", (a, widths, mode), {})
+    return stele().pad(a, widths, mode=mode, **more).astype(a.dtype)
 
 
-def padded(a: Any, widths: Any, mode: Any, value: Any) -> Any:
-    """NumPy's pad, which keeps the dtype; what its other modes put there is computed of the numbers."""
-    if mode not in SIDES or np.ndim(value) or isinstance(widths, dict):
-        more = {"constant_values": value} if mode == "constant" else {}
-        return leaving(np.pad, "np.pad", (a, widths, mode), more)
-    return stele().pad(a, widths, value=value, mode=mode).astype(a.dtype)
-
-
-def multiplied(a: Any, b: Any) -> Any:
-    """What NumPy's dot is: of numbers their product, else the sum over the last axis of a and the last but one of b."""
-    if not (np.ndim(a) and np.ndim(b)):
-        return a * b
-    return stele().tensordot(a, b, ((-1,), (-min(np.ndim(b), 2),)))
-
-
-# What takes other arguments here.
+# What takes other arguments here, or is something else; all other functions of one name are the same.
 ADAPTED: dict[str, Callable[..., Any]] = {
     "transpose":    lambda a, axes=None: stele().permute(a, *(axes or ())),
-    "permute_dims": lambda a, axes=None: stele().permute(a, *(axes or ())),
-    "ravel":        lambda a: a.ravel(),
     "unique":       lambda ar: stele().unique_values(ar),
-    "dot":          lambda a, b: multiplied(listed(a, b), listed(b, a)),
     "broadcast_arrays": lambda *args: np.broadcast_arrays(*map(numbers_of, args)) if any(
                         a is None for a in args) else stele().broadcast_arrays(*map(stele().asarray, args)),
-    "copy":         lambda a: a.clone(),
     "nan_to_num":   lambda x, copy=True, nan=0.0, posinf=None, neginf=None: (listed if copy else x.rebind)(
                         stele().nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)),
     "copyto":       lambda dst, src, where=None: stele().copyto(dst, src, where),
@@ -134,19 +76,15 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "cumprod":      lambda a, axis=None, dtype=None: stele().cumulative_prod(*flat(a, axis), dtype=dtype),
     "split":        lambda ary, indices_or_sections, axis=0: stele().split(
                         ary, sections(ary.shape[axis], indices_or_sections), axis=axis),
-    "sort":         lambda a, axis=-1, kind=None, stable=None: in_order("sort", a, axis, kind, stable),
-    "argsort":      lambda a, axis=-1, kind=None, stable=None: in_order("argsort", a, axis, kind, stable),
-    "pad":          lambda array, pad_width, mode="constant", constant_values=0: padded(
-                        array, pad_width, mode, constant_values),
+    "pad":          lambda array, pad_width, mode="constant", constant_values=0, stat_length=None, end_values=0: padded(
+                        array, pad_width, mode, value=constant_values, stat_length=stat_length, end_values=end_values),
     "cross":        lambda a, b, axis=-1: stele().linalg.cross(listed(a, b), listed(b, a), axis=axis),
     "numpy.linalg.qr": lambda a, mode="reduced": stele().linalg.qr(listed(a)).R if mode == "r" else stele().linalg.qr(
                         listed(a), mode=mode),
-    "astype":       lambda x, dtype, copy=True: x.astype(dtype),
     "histogram2d":  lambda x, y, bins=10, range=None, density=False, weights=None: in_floats(
                         stele().histogram2d(x, y, bins=bins, range=range, density=density, weights=weights)),
     "histogramdd":  lambda sample, bins=10, range=None, density=False, weights=None: in_floats(
                         stele().histogramdd(sample, bins=bins, range=range, density=density, weights=weights)),
-    **{name: partial(of_some, f) for name, f in OF_ALL.items()},
     "einsum":       lambda *operands, optimize=True: stele().einsum(*operands),
     "take":         lambda a, indices, axis=None, mode="raise": stele().take(
                         *flat(a, axis, listed(indices)), mode=mode),
@@ -162,8 +100,7 @@ def counterpart(f: Any, name: str) -> Callable[..., Any] | None:
         return ADAPTED.get(f"{where}.{name}") or (getattr(room, name) if name in room.__all__ else None)
     if where != "numpy" and not isinstance(f, np.ufunc):
         return None
-    own = name if name in SAME else OTHER.get(name, "")
-    return ADAPTED[name] if name in ADAPTED else getattr(room, own) if own in room.__all__ or own in ALIASES else None
+    return ADAPTED.get(name) or (getattr(room, name) if name in room.__all__ or name in ALIASES else None)
 
 
 def respelled(f: Any, own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -394,9 +394,10 @@ def trapezoid(y: TensorLike, x: TensorLike | None=None, dx: float=1.0, axis: int
     >>> st.trapezoid(st.tensor([1.0, 2.0, 3.0]), st.tensor([4.0, 6.0, 8.0])).tolist()
     8.0
     """
-def sort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True, return_indices: bool=False, kind:
-        str='stable') -> Tensor | tuple[Tensor, Tensor]:
-    """The elements along an axis in ascending order, or `descending`; shape and dtype of x.
+@overload
+def sort(x: TensorLike, axis: int | None=-1, descending: bool=False, stable: bool=True, return_indices:
+        Literal[False]=False, kind: str='stable') -> Tensor:
+    """The elements along an axis, of the flat array for None, in ascending order, or `descending`; in the dtype of x.
 
     NaN is larger than any number: last of ascending, first of descending elements. 0.0 and -0.0 are equal, and equal
     elements stay in the order they have, `stable` or not and whatever `kind` NumPy is told. With `return_indices` also
@@ -409,11 +410,15 @@ def sort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True,
     >>> st.sort(st.tensor([[3, 1], [2, 4]]), axis=0, descending=True).tolist()
     [[3, 4], [2, 1]]
     """
-def argsort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True, kind: str='stable') -> Tensor:
+@overload
+def sort(x: TensorLike, axis: int | None=-1, descending: bool=False, stable: bool=True, kind: str='stable', *,
+        return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+def argsort(x: TensorLike, axis: int | None=-1, descending: bool=False, stable: bool=True, kind:
+        str='stable') -> Tensor:
     """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`.
 
-    Order, ties, `descending`, `stable`, `kind` and errors as of `sort`. Raises ShapeError for an axis that x does not
-    have, DTypeError for complex numbers.
+    Without an axis those in the flat array. Order, ties, `descending`, `stable`, `kind` and errors as of `sort`. Raises
+    ShapeError for an axis that x does not have, DTypeError for complex numbers.
 
     >>> st.argsort(st.tensor([30, 10, 20, 10])).tolist()
     [1, 3, 2, 0]
@@ -730,14 +735,15 @@ def nanstd(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=
     >>> st.nanstd(st.tensor([1.0, float("nan"), 5.0])).tolist()
     2.0
     """
-def cov(x: TensorLike, y: TensorLike | None=None, rowvar: bool=True, correction: int=1, fweights: TensorLike |
-        None=None, aweights: TensorLike | None=None) -> Tensor:
+def cov(x: TensorLike, y: TensorLike | None=None, rowvar: bool=True, correction: int | None=None, fweights: TensorLike |
+        None=None, aweights: TensorLike | None=None, bias: bool=False) -> Tensor:
     """The covariances of variables, of which each row of x holds the observations (each column, not `rowvar`).
 
     (n, n) for n variables, a number for one axis; those of `y` follow those of x. The products are divided by the
-    number of observations less `correction`: 1, the default, is unbiased. `fweights` says how often each observation
-    is there, `aweights` how much it weighs (NumPy's formulas). Integers become float32; of complex numbers the second
-    factor is conjugated. Raises ShapeError for more than two axes, and where y has other observations than x.
+    number of observations less `correction`: 1, the default, is unbiased; with `bias` it is 0. `fweights` says how
+    often each observation is there, `aweights` how much it weighs (NumPy's formulas). Integers become float32; of
+    complex numbers the second factor is conjugated. Raises ShapeError for more than two axes, and where y has other
+    observations than x.
 
     >>> st.cov(st.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]

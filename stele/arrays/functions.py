@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from stele.arrays import shapes
 from stele.arrays.spoken import publish
-from stele.arrays.tensor import Tensor, arithmetic, each_seen, lift, seeing
+from stele.arrays.tensor import Tensor, arithmetic, at_places, each_seen, lift, seeing
 from stele.arrays.ufuncs import with_methods
 from stele.arrays.views import crossed, imaginary_part, real_part
 from stele.eager.evaluate import evaluate
@@ -17,6 +17,7 @@ from stele.ops import (
     functional,
     joining,
     linear,
+    padding,
     parts,
     selecting,
     shaping,
@@ -34,7 +35,7 @@ asinh, acosh, atanh         = lift(elementary.asinh), lift(elementary.acosh), li
 exp2, log2, log10           = lift(elementary.exp2), lift(elementary.log2), lift(elementary.log10)
 atan2, hypot                = arithmetic(elementary.atan2), arithmetic(elementary.hypot)
 logaddexp, heaviside        = arithmetic(elementary.logaddexp), arithmetic(signs.heaviside)
-signbit, copysign           = lift(signs.signbit), arithmetic(signs.copysign)
+signbit, copysign, spacing  = lift(signs.signbit), arithmetic(signs.copysign), lift(signs.spacing)
 nextafter, positive         = arithmetic(signs.nextafter), lift(signs.positive)
 fmod, fmax, fmin            = arithmetic(signs.fmod), arithmetic(signs.fmax), arithmetic(signs.fmin)
 frac, frexp, ldexp          = lift(signs.frac), lift(signs.frexp), lift(signs.ldexp)
@@ -98,10 +99,10 @@ atleast_2d                  = each_seen(joining.atleast_2d, linear.reshape)
 atleast_3d, unstack         = each_seen(joining.atleast_3d, linear.reshape), seeing(joining.unstack)
 split, array_split, chunk   = seeing(joining.split), seeing(joining.array_split), seeing(joining.chunk)
 hsplit, vsplit, dsplit      = seeing(joining.hsplit), seeing(joining.vsplit), seeing(joining.dsplit)
-insert, delete              = lift(joining.insert), lift(joining.delete)
+insert, delete              = at_places(joining.insert), at_places(joining.delete)
 cartesian_prod              = lift(joining.cartesian_prod)
 combinations                = lift(joining.combinations)
-pad, roll, tile, rot90      = lift(shaping.pad), lift(shaping.roll), lift(shaping.tile), seeing(shaping.rot90)
+pad, roll, tile, rot90      = lift(padding.pad), lift(shaping.roll), lift(shaping.tile), seeing(shaping.rot90)
 fliplr, flipud, unfold      = seeing(shaping.fliplr), seeing(shaping.flipud), seeing(shaping.unfold)
 unflatten                   = seeing(shaping.unflatten)
 broadcast_arrays            = each_seen(shaping.broadcast_arrays, linear.broadcast)

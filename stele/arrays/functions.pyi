@@ -260,6 +260,14 @@ def copysign(x: TensorLike, z: TensorLike) -> Tensor:
     >>> st.copysign(st.tensor([1.0, -2.0]), st.tensor([-0.0, 3.0])).tolist()
     [-1.0, 2.0]
     """
+def spacing(x: TensorLike) -> Tensor:
+    """The distance from x to the next number of its dtype away from 0, below 0 that is negative; NaN of infinities.
+
+    x has any shape; integers become float32. Raises DTypeError for complex numbers.
+
+    >>> st.spacing(st.tensor([1.0, -4.0])).tolist()
+    [1.1920928955078125e-07, -4.76837158203125e-07]
+    """
 def nextafter(x: TensorLike, z: TensorLike) -> Tensor:
     """The number of the dtype that is next to x on the way to z: z where they are equal, NaN if either is.
 
@@ -807,12 +815,13 @@ def logical_xor(x: TensorLike, z: TensorLike) -> Tensor:
     >>> st.logical_xor(st.tensor([0, 1, 2]), st.tensor([True, False, True])).tolist()
     [True, True, False]
     """
-def sum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
-        None=None) -> Tensor:
+def sum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike | None=None,
+        initial: float | None=None, where: TensorLike | None=None) -> Tensor:
     """The sum over one axis, several, or all of them; keepdims leaves them with length 1. Of no elements it is 0.
 
     Bools and signed integers add up as int64, unsigned ones as uint64, floats in their dtype, unless a `dtype` is
-    given. Raises ShapeError for an axis that x does not have.
+    given. The number `initial` counts too, and of x those elements alone where `where`, bools that broadcast to x, is
+    True. Raises ShapeError for an axis that x does not have.
 
     >>> x = st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     >>> st.sum(x).tolist(), st.sum(x, axis=0).tolist()
@@ -820,8 +829,9 @@ def sum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fal
     >>> st.sum(x, axis=(0, -1), keepdims=True).shape
     (1, 1)
     """
-def mean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
-    """The arithmetic mean over one axis, several, or all of them, as in `sum`. Of no elements it is NaN.
+def mean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, where: TensorLike |
+        None=None) -> Tensor:
+    """The arithmetic mean over one axis, several, or all of them, with `where` as in `sum`. Of no elements it is NaN.
 
     Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Parts of
     complex numbers are averaged each by itself: a NaN in one leaves the other. Raises ShapeError for an axis that x
@@ -831,9 +841,9 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fa
     >>> st.mean(x).tolist(), st.mean(x, axis=1, keepdims=True).tolist()
     (3.0, [[1.5], [4.5]])
     """
-def prod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
-        None=None) -> Tensor:
-    """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
+def prod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike | None=None,
+        initial: float | None=None, where: TensorLike | None=None) -> Tensor:
+    """The product over one axis, several, or all of them, with `initial` and `where` as in `sum`. Of no elements: 1.
 
     Integers multiply as they add up, and wrap, unless a `dtype` is given. The gradient of an element is the product of
     the others, also beside zeros, where dividing the product by the element would be 0 / 0. Raises ShapeError for an
@@ -846,12 +856,13 @@ def prod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fa
     """
 @overload
 def max(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, return_indices:
-        Literal[False]=False) -> Tensor:
+        Literal[False]=False, initial: float | None=None, where: TensorLike | None=None) -> Tensor:
     """The largest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
 
     Elements that tie share the gradient evenly, as of PyTorch's amax. With `return_indices` a pair, of the elements
     that `argmax` finds along one axis or in the flat array and of their positions, as of PyTorch's max: these have the
-    gradient alone. Raises ShapeError where there is no element.
+    gradient alone. `initial` and `where` as of `sum`: which elements count is asked beside an initial alone. Raises
+    ShapeError where there is no element, and no initial; ArgumentError for where without it, or positions beside them.
 
     >>> x = st.tensor([[1.0, 7.0], [7.0, 2.0]])
     >>> st.max(x).tolist(), st.max(x, axis=1).tolist()
@@ -860,39 +871,42 @@ def max(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fal
     [[0.0, 0.5], [0.5, 0.0]]
     """
 @overload
-def max(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, *, return_indices:
-        Literal[True]) -> tuple[Tensor, Tensor]: ...
+def max(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, initial: float | None=None, where:
+        TensorLike | None=None, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
 def min(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, return_indices:
-        Literal[False]=False) -> Tensor:
+        Literal[False]=False, initial: float | None=None, where: TensorLike | None=None) -> Tensor:
     """The smallest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
 
-    Elements that tie share the gradient evenly, as of PyTorch's amin. `return_indices` as of `max`, with `argmin`.
-    Raises ShapeError where there is no element.
+    Elements that tie share the gradient evenly, as of PyTorch's amin. `return_indices` as of `max`, with `argmin`;
+    `initial` and `where` too. Raises ShapeError where there is no element, and no initial.
 
     >>> st.min(st.tensor([[1.0, 7.0], [5.0, 2.0]]), axis=0, keepdims=True).tolist()
     [[1.0, 2.0]]
     """
 @overload
-def min(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, *, return_indices:
-        Literal[True]) -> tuple[Tensor, Tensor]: ...
-def var(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0) -> Tensor:
+def min(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, initial: float | None=None, where:
+        TensorLike | None=None, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+def var(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0, where:
+        TensorLike | None=None) -> Tensor:
     """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
 
     The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
-    estimate. NaN where that is not positive, as the array API standard has it; NumPy and PyTorch divide by 0. Integers
-    and bools become float32; 16-bit floats add up in float32. Of complex numbers it is real: the squares are those of
-    distances. Raises ShapeError for an axis that x does not have.
+    estimate. NaN where that is not positive, as the array API standard has it; NumPy and PyTorch divide by 0. n counts
+    the elements where `where` is True, as of `sum`. Integers and bools become float32; 16-bit floats add up in float32.
+    Of complex numbers it is real: the squares are those of distances. Raises ShapeError for an axis that x does not
+    have.
 
     >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
     >>> st.var(x), st.var(x, correction=1)
     (tensor(1.25), tensor(1.6666666))
     """
-def std(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0) -> Tensor:
+def std(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0, where:
+        TensorLike | None=None) -> Tensor:
     """The standard deviation over one axis, several, or all of them: the root of `var`, with the same `correction`.
 
-    The gradient where all elements are equal is 0, where that of a root would be NaN. Integers become float32. Raises
-    ShapeError for an axis that x does not have.
+    `where` too. The gradient where all elements are equal is 0, where that of a root would be NaN. Integers become
+    float32. Raises ShapeError for an axis that x does not have.
 
     >>> st.std(st.tensor([[1.0, 3.0], [2.0, 8.0]]), axis=1).tolist()
     [1.0, 3.0]
@@ -925,19 +939,21 @@ def allclose(x: TensorLike, z: TensorLike, rtol: float=1e-05, atol: float=1e-08,
     >>> st.allclose(st.tensor([1.0, 2.0]), st.tensor([1.000001, 2.0])).tolist()
     True
     """
-def all(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+def all(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, where: TensorLike |
+        None=None) -> Tensor:
     """Whether every element over one axis, several, or all of them is true (not 0), as bools. Of no elements: True.
 
-    x has any dtype. Raises ShapeError for an axis that x does not have.
+    x has any dtype; `where` as of `sum`. Raises ShapeError for an axis that x does not have.
 
     >>> x = st.tensor([[1, 2], [0, 3]])
     >>> st.all(x).tolist(), st.all(x, axis=1).tolist()
     (False, [True, False])
     """
-def any(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+def any(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, where: TensorLike |
+        None=None) -> Tensor:
     """Whether any element over one axis, several, or all of them is true (not 0), as bools. Of no elements: False.
 
-    x has any dtype. Raises ShapeError for an axis that x does not have.
+    x has any dtype; `where` as of `sum`. Raises ShapeError for an axis that x does not have.
 
     >>> st.any(st.tensor([[1.0, -2.0], [3.0, 4.0]]) < 0, axis=1).tolist()
     [True, False]
@@ -1000,11 +1016,11 @@ def conj(x: TensorLike) -> Tensor:
     >>> st.conj(st.tensor([1 + 2j, -3j])).tolist()
     [(1-2j), (-0+3j)]
     """
-def angle(x: TensorLike) -> Tensor:
+def angle(x: TensorLike, deg: bool=False) -> Tensor:
     """The angle of each element, in radians from -pi to pi: atan2(imag(x), real(x)), in the dtype of the parts.
 
-    Of real numbers it is 0, or pi where they are negative; integers become float32. x has any shape and dtype. Raises
-    ArgumentError for what is neither an array nor a number.
+    With `deg` in degrees. Of real numbers it is 0, or pi where they are negative; integers become float32. x has any
+    shape and dtype. Raises ArgumentError for what is neither an array nor a number.
 
     >>> st.angle(st.tensor([2.0, 3j, -1.0]))
     tensor([0.       , 1.5707964, 3.1415927])
@@ -1487,7 +1503,7 @@ def dsplit(x: TensorLike, sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     >>> [part.shape for part in st.dsplit(st.zeros((2, 2, 4)), 2)]
     [(2, 2, 2), (2, 2, 2)]
     """
-def insert(x: TensorLike, i: int | slice | Sequence[int], values: TensorLike, axis: int | None=None) -> Tensor:
+def insert(x: TensorLike, i: TensorLike | slice | Sequence[int], values: TensorLike, axis: int | None=None) -> Tensor:
     """The array with `values` put in before its elements `i` of an axis, an int, a list or a slice (NumPy's insert).
 
     Without an axis x is taken flat. values are cast to the dtype of x and broadcast. Raises BadKey for a place that
@@ -1498,7 +1514,7 @@ def insert(x: TensorLike, i: int | slice | Sequence[int], values: TensorLike, ax
     >>> st.insert(st.zeros((2, 2)), [0, 2], st.ones((2, 1)), axis=1).tolist()
     [[1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]]
     """
-def delete(x: TensorLike, i: int | slice | Sequence[int], axis: int | None=None) -> Tensor:
+def delete(x: TensorLike, i: TensorLike | slice | Sequence[int], axis: int | None=None) -> Tensor:
     """The array without its elements `i` of an axis, an int, a list or a slice (NumPy's delete); flat without an axis.
 
     In the dtype of x. Raises BadKey for a place that there is not.
@@ -1522,14 +1538,17 @@ def combinations(x: TensorLike, r: int=2, with_replacement: bool=False) -> Tenso
     >>> st.combinations(st.tensor([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]
     """
-def pad(x: TensorLike, widths: int | Sequence[int | Sequence[int]], value: float=0.0, mode: str='constant') -> Tensor:
+def pad(x: TensorLike, widths: int | Sequence[int | Sequence[int]], value: TensorLike=0.0, mode: str='constant',
+        stat_length: TensorLike | None=None, end_values: TensorLike=0) -> Tensor:
     """The array with something around it: `widths` has a pair (before, behind) for each axis, or is one for all axes.
 
     A number in the place of a pair is for both sides. `mode` "constant" puts the number `value` there, "edge" or
     "replicate" the nearest element, "reflect" the elements from there backwards, "symmetric" the same with the edge
-    twice, "wrap" or "circular" those of the other end. x and the value meet in one dtype as in `add`, but 0, the
-    default, takes that of x. Raises ShapeError for another number of pairs, for negative widths and for an axis of
-    nothing to repeat, OptionError for another mode.
+    twice, "wrap" or "circular" those of the other end; "mean", "median", "maximum" and "minimum" what these are along
+    the axis, or of so many elements at the end as `stat_length` says; "linear_ramp" even steps to `end_values`. These
+    three may have pairs too, as widths. x and a number that is the value meet in one dtype as in `add`, but 0, the
+    default, takes that of x; else the dtype is that of x. Raises ShapeError for another number of pairs, for negative
+    widths and for an axis of nothing to repeat, OptionError for another mode.
 
     >>> st.pad(st.tensor([[1, 2]]), [(0, 1), (2, 0)], value=9).tolist()
     [[9, 9, 1, 2], [9, 9, 9, 9]]
@@ -1687,8 +1706,8 @@ def eval(*tensors: Tensor) -> Any:
     """
 __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'cos', 'tan', 'atan', 'sinh', 'cosh',
     'tanh', 'asin', 'acos', 'cbrt', 'asinh', 'acosh', 'atanh', 'exp2', 'log2', 'log10', 'atan2', 'hypot', 'logaddexp',
-    'heaviside', 'signbit', 'copysign', 'nextafter', 'positive', 'fmod', 'fmax', 'fmin', 'frac', 'frexp', 'ldexp',
-    'isclose', 'nan_to_num', 'isposinf', 'isneginf', 'lerp', 'float_power', 'rad2deg', 'deg2rad', 'sigmoid',
+    'heaviside', 'signbit', 'copysign', 'spacing', 'nextafter', 'positive', 'fmod', 'fmax', 'fmin', 'frac', 'frexp',
+    'ldexp', 'isclose', 'nan_to_num', 'isposinf', 'isneginf', 'lerp', 'float_power', 'rad2deg', 'deg2rad', 'sigmoid',
     'log_sigmoid', 'erf', 'erfc', 'relu', 'leaky_relu', 'elu', 'softplus', 'reciprocal', 'abs', 'sign', 'floor', 'ceil',
     'trunc', 'round', 'isnan', 'isinf', 'isfinite', 'logical_not', 'stop_gradient', 'add', 'subtract', 'multiply',
     'divide', 'negative', 'floor_divide', 'remainder', 'pow', 'clip', 'maximum', 'minimum', 'equal', 'not_equal',

@@ -7,6 +7,7 @@ import numpy as np
 
 from stele.arrays.calling import respelling
 from stele.arrays.creation import at_home, is_held, named
+from stele.arrays.functions import moveaxis
 from stele.arrays.opensize import plain
 from stele.arrays.sized import where
 from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, placed, tensor
@@ -14,21 +15,21 @@ from stele.errors import ShapeError
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.sizes import Size
-from stele.ir.types import Type, float64, too_large
+from stele.ir.types import Type, axis_of, float64, too_large
 from stele.ops import arguments, generate
 
 
 @public
 @respelling
 def linspace(start: TensorLike, stop: TensorLike, num: int = 50, dtype: DTypeLike | None = None,
-             device: DeviceLike = None, endpoint: bool = True, requires_grad: bool = False) -> Tensor:
+             device: DeviceLike = None, endpoint: bool = True, requires_grad: bool = False, axis: int = 0) -> Tensor:
     """As many numbers as `num` says, evenly from `start` to `stop`, which is the last one unless `endpoint` is False.
 
     The first is start, exactly, and the last stop; one is start alone. float32 without a `dtype`, complex64 between
     complex numbers; an integer one drops fractions. `device` and `requires_grad` as of `full`. A row of num numbers.
-    Between tensors, arrays or lists, which broadcast, rows of them, (num, ...), with gradients, in their dtype where
-    that is one of floats. Raises ShapeError for a negative num, DTypeError for another dtype than there is,
-    DeviceError for a device that there is not.
+    Between tensors, arrays or lists, which broadcast, rows of them, (num, ...), or along another `axis` of the result,
+    with gradients, in their dtype where that is one of floats. Raises ShapeError for a negative num and another axis,
+    DTypeError for another dtype than there is, DeviceError for a device that there is not.
 
     >>> st.linspace(0, 1, 5).tolist(), st.linspace(0, 1, 4, endpoint=False).tolist()
     ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 0.25, 0.5, 0.75])
@@ -38,7 +39,8 @@ def linspace(start: TensorLike, stop: TensorLike, num: int = 50, dtype: DTypeLik
     n, closed = arguments.size(plain(num), "num of linspace"), arguments.flag(endpoint, "endpoint of linspace")
     if is_held(start) or is_held(stop):
         first, last, shares = between(start, stop, n, closed)
-        return at_home(first * (1 - shares) + last * shares, device, requires_grad, dtype)
+        return at_home(moveaxis(first * (1 - shares) + last * shares, 0, axis), device, requires_grad, dtype)
+    axis_of(arguments.whole(axis, "axis of linspace"), 1)
     ends: Any = [n if isinstance(n, complex) else arguments.number(n, "every end of linspace") for n in (start, stop)]
     first, last = ends
     if isinstance(first + last, complex):
@@ -85,32 +87,34 @@ def between(start: Any, stop: Any, n: Any, closed: bool) -> tuple[Any, Any, Tens
 
 @public
 def logspace(start: TensorLike, stop: TensorLike, num: int = 50, endpoint: bool = True, base: TensorLike = 10.0,
-             dtype: DTypeLike | None = None, device: DeviceLike = None) -> Tensor:
+             dtype: DTypeLike | None = None, device: DeviceLike = None, axis: int = 0) -> Tensor:
     """As many numbers as `num` says from `base` ** `start` to base ** `stop`, whose logarithms are even.
 
-    `endpoint`, `dtype` and `device` as of `linspace`, and what is made between tensors, arrays or lists, of which base
-    may be one. float32 without a dtype. A row of num numbers. Raises ShapeError for a negative num, DTypeError for
-    another dtype than there is, DeviceError for a device that there is not.
+    `endpoint`, `dtype`, `device` and `axis` as of `linspace`, and what is made between tensors, arrays or lists, of
+    which base may be one. float32 without a dtype. A row of num numbers. Raises ShapeError for a negative num,
+    DTypeError for another dtype than there is, DeviceError for a device that there is not.
 
     >>> st.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
     """
     if any(map(is_held, (start, stop, base))):
         by: Any = constant(base) if is_held(base) else base
-        return at_home(by ** linspace(constant(start), stop, num, None, None, endpoint), device, False, dtype)
+        made = by ** linspace(constant(start), stop, num, None, None, endpoint)
+        return at_home(moveaxis(made, 0, axis), device, False, dtype)
     ends = [float(arguments.number(n, "every end of logspace")) for n in (start, stop)]
     line = np.linspace(ends[0], ends[1], arguments.count(num, "num of logspace"),
                        endpoint=arguments.flag(endpoint, "endpoint of logspace"))
-    return tensor(arguments.number(base, "base of logspace") ** line, named(dtype), device=device)
+    return moveaxis(tensor(arguments.number(base, "base of logspace") ** line, named(dtype), device=device), 0, axis)
 
 
 @public
 def geomspace(start: TensorLike, stop: TensorLike, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None,
-              device: DeviceLike = None) -> Tensor:
+              device: DeviceLike = None, axis: int = 0) -> Tensor:
     """As many numbers as `num` says from `start` to `stop`, each the same multiple of the one before.
 
-    `endpoint`, `dtype` and `device` as of `linspace`, and what is made between tensors, arrays or lists: NaN there
-    where ends are 0 or of two signs. A row of num numbers. Raises ShapeError for numbers that are 0 or of two signs.
+    `endpoint`, `dtype`, `device` and `axis` as of `linspace`, and what is made between tensors, arrays or lists: NaN
+    there where ends are 0 or of two signs. A row of num numbers. Raises ShapeError for numbers that are 0 or of two
+    signs.
 
     >>> st.geomspace(1, 8, 4).tolist()
     [1.0, 2.0, 4.0, 8.0]
@@ -118,13 +122,13 @@ def geomspace(start: TensorLike, stop: TensorLike, num: int = 50, endpoint: bool
     if is_held(start) or is_held(stop):
         first, last, shares = between(start, stop, num, arguments.flag(endpoint, "endpoint of geomspace"))
         made: Any = where(shares == 1, last, first * (last / first) ** shares)
-        return at_home(made, device, False, dtype)
+        return at_home(moveaxis(made, 0, axis), device, False, dtype)
     first, last = (float(arguments.number(n, "every end of geomspace")) for n in (start, stop))
     if not first * last > 0:
         raise ShapeError(f"geomspace needs ends of one sign other than 0, got {start} and {stop}")
     line = np.geomspace(first, last, arguments.count(num, "num of geomspace"),
                         endpoint=arguments.flag(endpoint, "endpoint of geomspace"))
-    return tensor(line, named(dtype), device=device)
+    return moveaxis(tensor(line, named(dtype), device=device), 0, axis)
 
 
 __all__ = ["geomspace", "linspace", "logspace"]

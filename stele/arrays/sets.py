@@ -7,7 +7,7 @@ from typing import Any
 from stele.arrays.creation import arange, asarray
 from stele.arrays.families import cumulative_sum, isin
 from stele.arrays.functions import broadcast_to, concatenate, moveaxis, stack
-from stele.arrays.sized import masked_select, nonzero, unique_values, where
+from stele.arrays.sized import masked_select, nonzero, unique_all, unique_values, where
 from stele.arrays.tensor import Tensor, TensorLike, constant
 from stele.errors import ShapeError
 from stele.ir.door import public
@@ -28,16 +28,21 @@ def union1d(x: TensorLike, z: TensorLike, size: int | None = None) -> Tensor:
 
 
 @public
-def intersect1d(x: TensorLike, z: TensorLike) -> Tensor:
+def intersect1d(x: TensorLike, z: TensorLike, return_indices: bool = False) -> Any:
     """The distinct elements of x that are also in `z`, a row in ascending order. How many is looked at: not compiled.
 
-    Of any shapes; dtypes meet as in `equal`. Raises DTypeError for what is no number.
+    With `return_indices` a tuple, with the positions of the first of each in the flat x, and in z. Of any shapes;
+    dtypes meet as in `equal`. Raises DTypeError for what is no number.
 
     >>> st.intersect1d(st.tensor([3, 1, 3]), st.tensor([3, 2])).tolist()
     [3]
     """
-    own = unique_values(x)
-    return masked_select(own, isin(own, constant(z)))
+    if not arguments.flag(return_indices, "return_indices of intersect1d"):
+        own = unique_values(x)
+        return masked_select(own, isin(own, constant(z)))
+    own, other = unique_all(x), unique_all(z)
+    here, there = isin(own.values, other.values), isin(other.values, own.values)
+    return tuple(map(masked_select, (own.values, own.indices, other.indices), (here, here, there)))
 
 
 @public

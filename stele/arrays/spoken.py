@@ -29,7 +29,7 @@ WORDS: dict[str, str] = {
     "Terms":                            "TensorLike | Sequence[int]",
     "Edges":                            "int | TensorLike",
     "Bins":                             "int | TensorLike | Sequence[int | TensorLike]",
-    "Places":                           "int | slice | Sequence[int]",
+    "Places":                           "TensorLike | slice | Sequence[int]",
     "int | Single":                     "int | Sequence[int]",
     "int | Pair":                       "int | Sequence[int]",
     "int | Triple":                     "int | Sequence[int]",

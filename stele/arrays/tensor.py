@@ -262,6 +262,16 @@ def each_seen(f: Callable[..., Any], make: Callable[[Value, Shape], Value]) -> C
     return speaking(public(seen), lifted)
 
 
+def at_places(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose second argument says places on which a length depends: those of arrays are looked at."""
+    lifted = lift(f)
+
+    def called(x: Any, i: Any, *args: Any, **kwargs: Any) -> Any:
+        return lifted(x, i.tolist() if isinstance(i, Tensor | np.ndarray) else i, *args, **kwargs)
+
+    return speaking(public(called), lifted)
+
+
 def taken(v: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A part of other numbers, at a key."""
     return indexing.index(v, *args)

@@ -61,6 +61,8 @@ def each_seen(f: Callable[..., Any], make: Callable[[Value, Shape], Value]) -> C
     """A function of several operands, of each of which a result is a part, as of `seeing`: `make` gives that one, from
     the operand and the shape of the result.
     """
+def at_places(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose second argument says places on which a length depends: those of arrays are looked at."""
 def taken(v: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A part of other numbers, at a key."""
 def reflected(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -515,11 +517,12 @@ class Tensor(Familiar):
         (8, 2, 5)
         """
     def sum(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, dtype:
-            DTypeLike | None=None) -> Tensor:
+            DTypeLike | None=None, initial: builtins.float | None=None, where: TensorLike | None=None) -> Tensor:
         """The sum over one axis, several, or all of them; keepdims leaves them with length 1. Of no elements it is 0.
 
         Bools and signed integers add up as int64, unsigned ones as uint64, floats in their dtype, unless a `dtype` is
-        given. Raises ShapeError for an axis that x does not have.
+        given. The number `initial` counts too, and of x those elements alone where `where`, bools that broadcast to x, is
+        True. Raises ShapeError for an axis that x does not have.
 
         >>> x = st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
         >>> st.sum(x).tolist(), st.sum(x, axis=0).tolist()
@@ -527,8 +530,9 @@ class Tensor(Familiar):
         >>> st.sum(x, axis=(0, -1), keepdims=True).shape
         (1, 1)
         """
-    def mean(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
-        """The arithmetic mean over one axis, several, or all of them, as in `sum`. Of no elements it is NaN.
+    def mean(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, where:
+            TensorLike | None=None) -> Tensor:
+        """The arithmetic mean over one axis, several, or all of them, with `where` as in `sum`. Of no elements it is NaN.
 
         Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Parts of
         complex numbers are averaged each by itself: a NaN in one leaves the other. Raises ShapeError for an axis that x
@@ -539,8 +543,8 @@ class Tensor(Familiar):
         (3.0, [[1.5], [4.5]])
         """
     def prod(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, dtype:
-            DTypeLike | None=None) -> Tensor:
-        """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
+            DTypeLike | None=None, initial: builtins.float | None=None, where: TensorLike | None=None) -> Tensor:
+        """The product over one axis, several, or all of them, with `initial` and `where` as in `sum`. Of no elements: 1.
 
         Integers multiply as they add up, and wrap, unless a `dtype` is given. The gradient of an element is the product of
         the others, also beside zeros, where dividing the product by the element would be 0 / 0. Raises ShapeError for an
@@ -553,12 +557,14 @@ class Tensor(Familiar):
         """
     @overload
     def max(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False,
-            return_indices: Literal[False]=False) -> Tensor:
+            return_indices: Literal[False]=False, initial: builtins.float | None=None, where: TensorLike |
+            None=None) -> Tensor:
         """The largest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
 
         Elements that tie share the gradient evenly, as of PyTorch's amax. With `return_indices` a pair, of the elements
         that `argmax` finds along one axis or in the flat array and of their positions, as of PyTorch's max: these have the
-        gradient alone. Raises ShapeError where there is no element.
+        gradient alone. `initial` and `where` as of `sum`: which elements count is asked beside an initial alone. Raises
+        ShapeError where there is no element, and no initial; ArgumentError for where without it, or positions beside them.
 
         >>> x = st.tensor([[1.0, 7.0], [7.0, 2.0]])
         >>> st.max(x).tolist(), st.max(x, axis=1).tolist()
@@ -567,41 +573,45 @@ class Tensor(Familiar):
         [[0.0, 0.5], [0.5, 0.0]]
         """
     @overload
-    def max(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, *,
-            return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+    def max(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, initial:
+            builtins.float | None=None, where: TensorLike | None=None, *, return_indices:
+            Literal[True]) -> tuple[Tensor, Tensor]: ...
     @overload
     def min(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False,
-            return_indices: Literal[False]=False) -> Tensor:
+            return_indices: Literal[False]=False, initial: builtins.float | None=None, where: TensorLike |
+            None=None) -> Tensor:
         """The smallest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
 
-        Elements that tie share the gradient evenly, as of PyTorch's amin. `return_indices` as of `max`, with `argmin`.
-        Raises ShapeError where there is no element.
+        Elements that tie share the gradient evenly, as of PyTorch's amin. `return_indices` as of `max`, with `argmin`;
+        `initial` and `where` too. Raises ShapeError where there is no element, and no initial.
 
         >>> st.min(st.tensor([[1.0, 7.0], [5.0, 2.0]]), axis=0, keepdims=True).tolist()
         [[1.0, 2.0]]
         """
     @overload
-    def min(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, *,
-            return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+    def min(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, initial:
+            builtins.float | None=None, where: TensorLike | None=None, *, return_indices:
+            Literal[True]) -> tuple[Tensor, Tensor]: ...
     def var(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, correction:
-            builtins.float=0) -> Tensor:
+            builtins.float=0, where: TensorLike | None=None) -> Tensor:
         """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
 
         The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
-        estimate. NaN where that is not positive, as the array API standard has it; NumPy and PyTorch divide by 0. Integers
-        and bools become float32; 16-bit floats add up in float32. Of complex numbers it is real: the squares are those of
-        distances. Raises ShapeError for an axis that x does not have.
+        estimate. NaN where that is not positive, as the array API standard has it; NumPy and PyTorch divide by 0. n counts
+        the elements where `where` is True, as of `sum`. Integers and bools become float32; 16-bit floats add up in float32.
+        Of complex numbers it is real: the squares are those of distances. Raises ShapeError for an axis that x does not
+        have.
 
         >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
         >>> st.var(x), st.var(x, correction=1)
         (tensor(1.25), tensor(1.6666666))
         """
     def std(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, correction:
-            builtins.float=0) -> Tensor:
+            builtins.float=0, where: TensorLike | None=None) -> Tensor:
         """The standard deviation over one axis, several, or all of them: the root of `var`, with the same `correction`.
 
-        The gradient where all elements are equal is 0, where that of a root would be NaN. Integers become float32. Raises
-        ShapeError for an axis that x does not have.
+        `where` too. The gradient where all elements are equal is 0, where that of a root would be NaN. Integers become
+        float32. Raises ShapeError for an axis that x does not have.
 
         >>> st.std(st.tensor([[1.0, 3.0], [2.0, 8.0]]), axis=1).tolist()
         [1.0, 3.0]
@@ -627,19 +637,21 @@ class Tensor(Familiar):
         >>> st.argmin(st.tensor([[1.0, 7.0], [9.0, 2.0]]), axis=0).tolist()
         [0, 1]
         """
-    def all(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
+    def all(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, where:
+            TensorLike | None=None) -> Tensor:
         """Whether every element over one axis, several, or all of them is true (not 0), as bools. Of no elements: True.
 
-        x has any dtype. Raises ShapeError for an axis that x does not have.
+        x has any dtype; `where` as of `sum`. Raises ShapeError for an axis that x does not have.
 
         >>> x = st.tensor([[1, 2], [0, 3]])
         >>> st.all(x).tolist(), st.all(x, axis=1).tolist()
         (False, [True, False])
         """
-    def any(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
+    def any(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, where:
+            TensorLike | None=None) -> Tensor:
         """Whether any element over one axis, several, or all of them is true (not 0), as bools. Of no elements: False.
 
-        x has any dtype. Raises ShapeError for an axis that x does not have.
+        x has any dtype; `where` as of `sum`. Raises ShapeError for an axis that x does not have.
 
         >>> st.any(st.tensor([[1.0, -2.0], [3.0, 4.0]]) < 0, axis=1).tolist()
         [True, False]
@@ -965,18 +977,22 @@ class Tensor(Familiar):
         """Whether all of |x - z| <= `atol` + `rtol` * |z|, with x and z broadcast, as one bool; see `isclose`."""
     @overload
     def amax(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False,
-            return_indices: Literal[False]=False) -> Tensor:
+            return_indices: Literal[False]=False, initial: builtins.float | None=None, where: TensorLike |
+            None=None) -> Tensor:
         """The largest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN."""
     @overload
-    def amax(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, *,
-            return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+    def amax(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, initial:
+            builtins.float | None=None, where: TensorLike | None=None, *, return_indices:
+            Literal[True]) -> tuple[Tensor, Tensor]: ...
     @overload
     def amin(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False,
-            return_indices: Literal[False]=False) -> Tensor:
+            return_indices: Literal[False]=False, initial: builtins.float | None=None, where: TensorLike |
+            None=None) -> Tensor:
         """The smallest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN."""
     @overload
-    def amin(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, *,
-            return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+    def amin(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, initial:
+            builtins.float | None=None, where: TensorLike | None=None, *, return_indices:
+            Literal[True]) -> tuple[Tensor, Tensor]: ...
     def arccos(self) -> Tensor:
         """The angle in [0, pi], in radians, whose cosine is x; NaN outside of [-1, 1]. Integers become float32."""
     def arccosh(self) -> Tensor:
@@ -993,7 +1009,7 @@ class Tensor(Familiar):
         """The number whose hyperbolic tangent is x: an infinity at 1 and -1, NaN beyond. Integers become float32."""
     def argpartition(self, kth: builtins.int | Sequence[builtins.int], axis: builtins.int=-1) -> Tensor:
         """The positions of the elements of `partition` with the same `kth`: those of `argsort`."""
-    def argsort(self, axis: builtins.int=-1, descending: builtins.bool=False, stable: builtins.bool=True, kind:
+    def argsort(self, axis: builtins.int | None=-1, descending: builtins.bool=False, stable: builtins.bool=True, kind:
             str='stable') -> Tensor:
         """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`."""
     def argwhere(self, size: builtins.int | None=None, fill: builtins.int=0) -> Tensor:
@@ -1040,8 +1056,8 @@ class Tensor(Familiar):
     def count_nonzero(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims:
             builtins.bool=False) -> Tensor:
         """How many elements over one axis, several, or all of them are not 0, as int64; NaN is not 0."""
-    def cov(self, y: TensorLike | None=None, rowvar: builtins.bool=True, correction: builtins.int=1, fweights:
-            TensorLike | None=None, aweights: TensorLike | None=None) -> Tensor:
+    def cov(self, y: TensorLike | None=None, rowvar: builtins.bool=True, correction: builtins.int | None=None, fweights:
+            TensorLike | None=None, aweights: TensorLike | None=None, bias: builtins.bool=False) -> Tensor:
         """The covariances of variables, of which each row of x holds the observations (each column, not `rowvar`)."""
     def cross(self, z: TensorLike, axis: builtins.int=-1) -> Tensor:
         """The cross product of vectors of three entries along an axis; the other axes broadcast."""

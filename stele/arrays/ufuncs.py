@@ -8,12 +8,13 @@ from functools import cache, partial
 from inspect import signature
 from operator import index
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from stele.arrays.looking import Looking
 from stele.errors import ArgumentError, DTypeError, IndexOutOfRange, kind
+from stele.ir.door import public
 from stele.ops.arguments import refuse
 
 REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
@@ -37,10 +38,18 @@ def with_methods(functions: Iterable[tuple[str, Any]]) -> None:
     """Gives functions that stand for ufuncs their methods: `st.add.outer(x, y)` as `np.add.outer(x, y)`."""
     for name, own in functions:
         f = getattr(np, name, None)
-        if isinstance(f, np.ufunc) and f.nin == 2 and f.signature is None:
+        if isinstance(f, np.ufunc) and f.signature is None:
             for method in METHODS:
-                if (made := method_of(f, method, own)) is not None:
-                    setattr(own, method, made)
+                setattr(own, method, method_of(f, method, own) or partial(missing, name, method))
+
+
+@public
+def missing(name: str, method: str, *_: Any, **__: Any) -> NoReturn:
+    """Refuses a method of a ufunc that functions here do not have."""
+    f = getattr(np, name)
+    if f.nin == 1 and method != "at":
+        raise ArgumentError(f"{name} has no {method}: it is a function of one array", hint=f"Write st.{name}(x).")
+    raise ArgumentError(f"{name} has no {method}", hint=f"Write {INSTEAD[method].replace('f(', f'st.{name}(')}.")
 
 
 def stele() -> ModuleType:
@@ -72,14 +81,11 @@ def put_into(f: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, 
 def reduced(f: np.ufunc, own: Callable[..., Any], array: Any, axis: Any = 0, dtype: Any = None, *,
             keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
     """All elements along axes as one: those that `where` leaves out change nothing, or are `initial`."""
-    x = stele().asarray(array)
-    if where is not True:
-        if f.identity is None and initial is None:
-            raise ArgumentError(f"np.{f.__name__} of some elements needs to know what it is of none",
-                                hint="Give initial=.")
-        x = stele().where(where, x, initial if f.identity is None else int(f.identity))
-    y = typed(getattr(stele(), REDUCED[f.__name__]), x, dtype)(axis=axis, keepdims=keepdims)
-    return y if initial is None else own(y, initial)
+    made = typed(getattr(stele(), REDUCED[f.__name__]), stele().asarray(array), dtype)
+    made = partial(made, axis=axis, keepdims=keepdims, where=None if where is True else where)
+    if initial is None or not f.__name__.startswith("logical"):
+        return made() if initial is None else made(initial=initial)
+    return own(made(), initial)
 
 
 def running(f: np.ufunc, own: Callable[..., Any], array: Any, axis: int = 0, dtype: Any = None) -> Any:
@@ -127,6 +133,9 @@ def combined(f: np.ufunc, own: Callable[..., Any], a: Any, indices: Any, b: Any)
                              mode=COMBINED[f.__name__]).reshape(x.shape)
 
 
+# What to write for those that a function does not have.
+INSTEAD = {"at": "x[i] = f(x[i], ...), which takes an element that i names twice once", "reduceat": "f(x, z) of parts",
+           "reduce": "a loop, y = f(y, row) for row in x", "accumulate": "a loop, y = f(y, row), and st.stack of all y"}
 METHODS: dict[str, tuple[dict[str, str] | None, Callable[..., Any]]] = {
     "reduce": (REDUCED, reduced), "accumulate": (RUNNING, running), "reduceat": (REDUCED, parts),
     "at": (COMBINED, combined), "outer": (None, outer)}

@@ -10,6 +10,11 @@ from stele.ops.generate import factor, iota_like
 from stele.ops.linear import cast, reshape
 
 
+def in_line(x: Value, axis: int | None) -> tuple[Value, int]:
+    """An array and its axis; all elements in a row, and that one, without."""
+    return (reshape(x, (-1,)), 0) if axis is None else (x, axis)
+
+
 def positions(i: Value, axis: int, shape: Shape) -> Value:
     """Where in an array of `shape`, its elements in a row, those stand that `i` names along an axis."""
     own = cast(i, int64)

@@ -10,12 +10,16 @@ from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Array, Op, Value
 from stele.ir.scalars import S, Scalars
 from stele.ir.types import DTYPES, DType, Type, bfloat16, bool_, float32, int16, int32, same, show, uint8, uint32
+from stele.ops.along import in_line
+from stele.ops.arguments import choice, whole
 from stele.ops.elementwise.base import Unary, needs_real
 from stele.ops.elementwise.binary import Or, ShiftLeft, ShiftRight
 from stele.ops.generate import iota
 from stele.ops.joining import stack
-from stele.ops.linear import cast, expand_dims, reshape, slice_axis
+from stele.ops.linear import cast, expand_dims, flip, pad_axis, reshape, slice_axis
 from stele.ops.parts import complex, imag, real
+from stele.ops.shaping import moveaxis
+from stele.ops.statistics import sum
 
 
 class Bitcast(Unary):
@@ -99,6 +103,51 @@ def seen_as(x: Value, dtype: DType) -> Value:
         raise ShapeError(f"{what}: the last axis of {show(x.shape)} is no multiple of {new // old}",
                          hint="Pad it, or cut it off.")
     return of_words(words(x, min(x.dtype.real.bits, dtype.real.bits)), dtype)
+
+
+def places_of_bits(bitorder: str) -> Value:
+    """How far each bit of a byte stands from the lowest, the "big" ones first or the "little" ones."""
+    places = iota(8, uint8)
+    return flip(places, (0,)) if choice(bitorder, "bitorder", ("big", "little")) == "big" else places
+
+
+def packbits(x: Value, *, axis: int | None = None, bitorder: str = "big") -> Value:
+    """Bytes, uint8, of each eight elements along an axis, of the flat array without one: a bit is set of what is not 0.
+
+    The first is the highest bit, under `bitorder` "little" the lowest; zeros fill the last byte. x has any shape, of
+    bools or integers. Raises DTypeError for others, OptionError for another order.
+
+    >>> st.packbits(st.tensor([True, False, True])).tolist(), st.packbits(st.tensor([1, 0]), bitorder="little").tolist()
+    ([160], [1])
+    """
+    if x.dtype.kind not in "iub":
+        raise DTypeError(f"packbits needs bools or integers, got {x.dtype}", hint="Write x != 0 of floats.")
+    x, axis = in_line(x, axis)
+    rows = moveaxis(cast(cast(x, bool_), uint8), axis, -1)
+    n, many = rows.shape[-1], (rows.shape[-1] + 7) // 8
+    each = reshape(pad_axis(rows, rows.ndim - 1, 0, many * 8 - n), (*rows.shape[:-1], many, 8))
+    return moveaxis(sum(ShiftLeft()(each, places_of_bits(bitorder)), axis=-1, dtype=uint8), -1, axis)
+
+
+def unpackbits(x: Value, *, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Value:
+    """The bits of bytes, 0 and 1, eight for each along an axis, or of the flat array: what `packbits` packed.
+
+    `count` says how many of them, with zeros behind where there are fewer, or how many are left out if negative.
+    uint8. Raises DTypeError for other than uint8, OptionError for another `bitorder`.
+
+    >>> st.unpackbits(st.tensor([5], "uint8"), count=3, bitorder="little").tolist()
+    [1, 0, 1]
+    """
+    if x.dtype != uint8:
+        raise DTypeError(f"unpackbits needs uint8, got {x.dtype}")
+    x, axis = in_line(x, axis)
+    rows = moveaxis(x, axis, -1)
+    y, n = ShiftRight()(expand_dims(rows, (-1,)), places_of_bits(bitorder)) & 1, rows.shape[-1] * 8
+    y = reshape(y, (*rows.shape[:-1], n))
+    if count is not None:
+        many = whole(count if count >= 0 else n + count, "how many bits unpackbits gives", 0)
+        y = slice_axis(pad_axis(y, y.ndim - 1, 0, many), -1, 0, many)
+    return moveaxis(y, -1, axis)
 
 
 ALL: tuple[type[Op], ...] = (Bitcast,)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from stele.errors import DTypeError, ShapeError
-from stele.ir.graph import Array, Op, Placed, Value
+from stele.ir.graph import Array, OneOrPair, Op, Placed, Value
 from stele.ir.sizes import Dim
 from stele.ir.types import Shape, Type, axis_of, bool_, broadcast_shapes, float32, product, same, show, uint8, uint64
-from stele.ops.along import take_along
+from stele.ops.along import in_line, take_along
 from stele.ops.arguments import whole
 from stele.ops.cumulative import cumulative_prod, cumulative_sum
 from stele.ops.diagonals import diag, diagonal
@@ -28,7 +28,7 @@ from stele.ops.parts import conj, imag
 from stele.ops.quantiles import without_nan
 from stele.ops.shaping import moveaxis, tile
 from stele.ops.sorting import argsort, sort
-from stele.ops.statistics import Axes, all, argmax, argmin, max, mean, min, sum
+from stele.ops.statistics import Axes, all, argmax, argmin, count, max, mean, min, sum
 
 
 class CommonDivisor(Op):
@@ -166,17 +166,19 @@ def array_equiv(x: Value, z: Value) -> Value:
     return all(Equal()(*meet((x, z)))) if fits else full((), False, bool_)
 
 
-def average(x: Value, *, axis: Axes = None, weights: Value | None = None, keepdims: bool = False) -> Value:
+def average(x: Value, *, axis: Axes = None, weights: Value | None = None, keepdims: bool = False,
+            returned: bool = False) -> OneOrPair:
     """The mean over one axis, several, or all of them, in which each element counts as much as its `weights` say.
 
-    These have the shape of x, or are one row for one axis. Without them as `mean`. Integers become float32. Raises
-    ShapeError for other shapes.
+    These have the shape of x, or are one row for one axis. Without them as `mean`. With `returned` a pair, of the mean
+    and the sum of the weights in its shape. Integers become float32. Raises ShapeError for other shapes.
 
     >>> st.average(st.tensor([1.0, 2.0, 6.0]), weights=st.tensor([1.0, 0.0, 3.0])).tolist()
     4.75
     """
     if weights is None:
-        return mean(x, axis=axis, keepdims=keepdims)
+        y = mean(x, axis=axis, keepdims=keepdims)
+        return (y, full(y.shape, 1, y.dtype) * count(x, axis, keepdims, None)) if returned else y
     x = x if x.dtype.is_float else cast(x, float32)
     if weights.shape != x.shape:
         if weights.ndim != 1 or not isinstance(axis, int):
@@ -185,7 +187,8 @@ def average(x: Value, *, axis: Axes = None, weights: Value | None = None, keepdi
         place = axis_of(axis, x.ndim)
         weights = broadcast(reshape(weights, tuple(-1 if k == place else 1 for k in range(x.ndim))), x.shape)
     total = sum(cast(weights, x.dtype), axis=axis, keepdims=keepdims)
-    return sum(x * cast(weights, x.dtype), axis=axis, keepdims=keepdims) / total
+    y = sum(x * cast(weights, x.dtype), axis=axis, keepdims=keepdims) / total
+    return (y, total) if returned else y
 
 
 def ptp(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
@@ -262,8 +265,8 @@ def nancumsum(x: Value, *, axis: int | None = None) -> Value:
     >>> st.nancumsum(st.tensor([1.0, float("nan"), 3.0])).tolist()
     [1.0, 1.0, 4.0]
     """
-    flat = without_nan(x, 0)
-    return cumulative_sum(reshape(flat, (-1,)) if axis is None else flat, axis=axis or 0)
+    x, axis = in_line(without_nan(x, 0), axis)
+    return cumulative_sum(x, axis=axis)
 
 
 def nancumprod(x: Value, *, axis: int | None = None) -> Value:
@@ -274,8 +277,8 @@ def nancumprod(x: Value, *, axis: int | None = None) -> Value:
     >>> st.nancumprod(st.tensor([2.0, float("nan"), 3.0])).tolist()
     [2.0, 2.0, 6.0]
     """
-    flat = without_nan(x, 1)
-    return cumulative_prod(reshape(flat, (-1,)) if axis is None else flat, axis=axis or 0)
+    x, axis = in_line(without_nan(x, 1), axis)
+    return cumulative_prod(x, axis=axis)
 
 
 def nanargmax(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:

@@ -303,9 +303,6 @@ def places(n: Dim, change: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]
 
 def rows_of(x: Value, i: Any, axis: int | None, name: str) -> tuple[Value, int, Any]:
     """An array and the axis along which it changes, flat without one; and places as NumPy takes them."""
-    if isinstance(i, Value):
-        raise ShapeError(f"the length of {name} depends on the places, so they are whole numbers, a list or a slice",
-                         hint="Write x.tolist() of a tensor of places.")
     x, axis = (reshape(x, (-1,)), 0) if axis is None else (x, axis)
     try:
         return x, axis_of(axis, x.ndim), i if isinstance(i, slice) else np.asarray(i, bool if is_mask(i) else np.int64)

@@ -1,6 +1,7 @@
 """Complex numbers of their parts, and parts of complex numbers; the real part is what `Cast` makes of them."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -121,16 +122,17 @@ def conj(x: Value) -> Value:
     return Conj()(x) if x.dtype.is_complex else x
 
 
-def angle(x: Value) -> Value:
+def angle(x: Value, *, deg: bool = False) -> Value:
     """The angle of each element, in radians from -pi to pi: atan2(imag(x), real(x)), in the dtype of the parts.
 
-    Of real numbers it is 0, or pi where they are negative; integers become float32. x has any shape and dtype. Raises
-    ArgumentError for what is neither an array nor a number.
+    With `deg` in degrees. Of real numbers it is 0, or pi where they are negative; integers become float32. x has any
+    shape and dtype. Raises ArgumentError for what is neither an array nor a number.
 
     >>> st.angle(st.tensor([2.0, 3j, -1.0]))
     tensor([0.       , 1.5707964, 3.1415927])
     """
-    return Angle()(cast(x, x.dtype.complex))
+    y = Angle()(cast(x, x.dtype.complex))
+    return y * (180 / math.pi) if deg else y
 
 
 def complex(x: Value, z: Value) -> Value:

@@ -6,7 +6,7 @@ from typing import Any
 
 from stele.errors import ShapeError
 from stele.ir.graph import Value
-from stele.ir.types import float32, number_of, show
+from stele.ir.types import float32, number_of, promote, show
 from stele.ops.arguments import times, whole
 from stele.ops.contraction import matmul
 from stele.ops.elementwise.arithmetic import Equal
@@ -75,6 +75,28 @@ def polymul(p: Value, q: Value) -> Value:
     [1, 5, 6]
     """
     return convolve(coefficients(p, "polymul"), coefficients(q, "polymul"))
+
+
+def polydiv(p: Value, q: Value) -> tuple[Value, Value]:
+    """The coefficients of the quotient and of the remainder of two polynomials `p` and `q`. Integers become float32.
+
+    Both are rows, the highest power first. The remainder has one coefficient less than q, of which NumPy drops those
+    that are 0 in front. Raises ShapeError for other shapes than rows of 1 coefficient or more.
+
+    >>> [v.tolist() for v in st.polydiv(st.tensor([3.0, 5.0, 2.0]), st.tensor([2.0, 1.0]))]
+    [[1.5, 1.75], [0.25]]
+    """
+    dtype = promote(p.dtype, q.dtype)
+    p, q = (cast(coefficients(v, "polydiv"), dtype if dtype.is_float else float32) for v in (p, q))
+    found = list[Value]()
+    m, n = number_of(p.shape[0]), number_of(q.shape[0])
+    if not (m and n):
+        raise ShapeError(f"polydiv needs a coefficient or more, got {m} and {n}")
+    for left in range(m - 1, n - 2, -1):
+        found.append(slice_axis(p, 0, 0, 1) / slice_axis(q, 0, 0, 1))
+        p = slice_axis(p - pad_axis(found[-1] * q, 0, 0, left + 1 - n), 0, 1, left)
+    none = full((1,), 0, p.dtype)
+    return concatenate(found or [none]), p if number_of(p.shape[0]) else none
 
 
 def polyder(p: Value, *, m: int = 1) -> Value:

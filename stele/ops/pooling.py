@@ -21,8 +21,8 @@ from stele.ops.elementwise.base import needs_float
 from stele.ops.elementwise.binary import And, FloorDivide, Remainder
 from stele.ops.generate import Iota, factor, iota, iota_like, quantity
 from stele.ops.linear import Sum, broadcast, cast, expand_dims, full
+from stele.ops.padding import pad
 from stele.ops.reduction import Max, Min
-from stele.ops.shaping import pad
 from stele.ops.windows import Window
 
 

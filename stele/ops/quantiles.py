@@ -322,14 +322,15 @@ def unless_none(y: Value, x: Value, axis: Axes, keepdims: bool) -> Value:
     return Select()(all(isnan(x), axis=axis, keepdims=keepdims), math.nan, y) if x.dtype.is_float else y
 
 
-def cov(x: Value, y: Value | None = None, *, rowvar: bool = True, correction: int = 1, fweights: Value | None = None,
-        aweights: Value | None = None) -> Value:
+def cov(x: Value, y: Value | None = None, *, rowvar: bool = True, correction: int | None = None,
+        fweights: Value | None = None, aweights: Value | None = None, bias: bool = False) -> Value:
     """The covariances of variables, of which each row of x holds the observations (each column, not `rowvar`).
 
     (n, n) for n variables, a number for one axis; those of `y` follow those of x. The products are divided by the
-    number of observations less `correction`: 1, the default, is unbiased. `fweights` says how often each observation
-    is there, `aweights` how much it weighs (NumPy's formulas). Integers become float32; of complex numbers the second
-    factor is conjugated. Raises ShapeError for more than two axes, and where y has other observations than x.
+    number of observations less `correction`: 1, the default, is unbiased; with `bias` it is 0. `fweights` says how
+    often each observation is there, `aweights` how much it weighs (NumPy's formulas). Integers become float32; of
+    complex numbers the second factor is conjugated. Raises ShapeError for more than two axes, and where y has other
+    observations than x.
 
     >>> st.cov(st.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
@@ -342,7 +343,7 @@ def cov(x: Value, y: Value | None = None, *, rowvar: bool = True, correction: in
     dtype = rows.dtype.real
     given = [cast(w, dtype) for w in (fweights, aweights) if w is not None]
     w = reduce(lambda a, b: a * b, given) if given else full((rows.shape[1],), 1, dtype)
-    total = sum(w)
+    total, correction = sum(w), int(not bias) if correction is None else correction
     less = total - correction if aweights is None else total - sum(w * cast(aweights, dtype)) * correction / total
     centred = rows - sum(rows * w, axis=1, keepdims=True) / total
     products = matmul(centred * w, conj(swap_last(centred))) / Maximum()(less, 0)

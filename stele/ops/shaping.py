@@ -1,8 +1,7 @@
-"""Shapes and layouts as users write them: padding, turning, repeating."""
+"""Shapes and layouts as users write them: turning, repeating, windows, grids."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import copysign
 from typing import Any
 
 from stele.errors import ShapeError
@@ -15,7 +14,6 @@ from stele.ir.types import (
     axes_of,
     axis_of,
     below,
-    bool_,
     broadcast_shapes,
     number_of,
     product,
@@ -24,9 +22,8 @@ from stele.ir.types import (
     show,
 )
 from stele.ops.arguments import choice, is_many, positive
-from stele.ops.elementwise.arithmetic import Select
 from stele.ops.joining import concatenate
-from stele.ops.linear import Pad, broadcast, expand_dims, flip, full, reshape, slice_axis, transpose
+from stele.ops.linear import broadcast, expand_dims, flip, full, reshape, slice_axis, transpose
 from stele.ops.windows import Window
 
 
@@ -258,80 +255,6 @@ def meshgrid(*arrays: Value | Sequence[Value], indexing: str = "xy", sparse: boo
     lines = [reshape(x, tuple(-1 if k == a else 1 for a in range(len(axes)))) for x, k in zip(given, axes)]
     shape = broadcast_shapes(*(line.shape for line in lines)) if lines else ()
     return tuple(line if sparse else broadcast(line, shape) for line in lines)
-
-
-# How an axis goes on beyond its end, by the names of NumPy and PyTorch: `turned` back and forth, without its `edge`.
-MODES: dict[str, tuple[bool, int]] = {"reflect": (True, 1), "symmetric": (True, 0), "wrap": (False, 0),
-                                      "circular": (False, 0)}
-EDGE = ("edge", "replicate")
-
-
-def pad(x: Value, *, widths: Sequence[tuple[Dim, Dim]], value: float = 0.0, mode: str = "constant") -> Value:
-    """The array with something around it: `widths` has a pair (before, behind) for each axis, or is one for all axes.
-
-    A number in the place of a pair is for both sides. `mode` "constant" puts the number `value` there, "edge" or
-    "replicate" the nearest element, "reflect" the elements from there backwards, "symmetric" the same with the edge
-    twice, "wrap" or "circular" those of the other end. x and the value meet in one dtype as in `add`, but 0, the
-    default, takes that of x. Raises ShapeError for another number of pairs, for negative widths and for an axis of
-    nothing to repeat, OptionError for another mode.
-
-    >>> st.pad(st.tensor([[1, 2]]), [(0, 1), (2, 0)], value=9).tolist()
-    [[9, 9, 1, 2], [9, 9, 9, 9]]
-    >>> st.pad(st.tensor([1, 2, 3]), (2, 1), mode="reflect").tolist()
-    [3, 2, 1, 2, 3, 2]
-    """
-    if len(widths) == 1 and x.ndim > 1:
-        widths = tuple(widths) * x.ndim
-    if len(widths) != x.ndim:
-        raise ShapeError(f"pad needs a pair (before, behind) for each axis of {show(x.shape)}, got {widths}")
-    if choice(mode, "mode of pad", ("constant", *MODES, *EDGE)) != "constant":
-        for axis, (low, high) in enumerate(widths):
-            x = extended(x, axis, low, high, mode)
-        return x
-    if all(w == (0, 0) for w in widths):
-        return x
-    op = Pad(tuple(lo for lo, _ in widths), tuple(hi for _, hi in widths), (0,) * x.ndim)
-    is_zero = value == 0 and (copysign(1, value) > 0 or not x.dtype.is_float)
-    return op(x) if is_zero else Select()(op(full(x.shape, True, bool_)), op(x), value)
-
-
-def extended(x: Value, axis: int, low: Dim, high: Dim, mode: str) -> Value:
-    """x with its own elements before and behind an axis."""
-    if low == 0 and high == 0:
-        return x
-    if same(x.shape[axis], 0):
-        raise ShapeError(f"mode {mode!r} of pad repeats elements, and axis {axis} of {show(x.shape)} has none")
-    before = [flip(part, (axis,)) for part in beyond(flip(x, (axis,)), axis, low, mode)]
-    return concatenate([*before[::-1], x, *beyond(x, axis, high, mode)], axis=axis)
-
-
-def beyond(x: Value, axis: int, width: Dim, mode: str) -> list[Value]:
-    """What stands behind the end of an axis, for `width` elements, in parts."""
-    n = x.shape[axis]
-    if mode in EDGE:
-        edge = slice_axis(x, axis, n - 1, 1)
-        return [broadcast(edge, tuple(width if a == axis else k for a, k in enumerate(x.shape)))] * (width != 0)
-    is_turned, edge = MODES[mode]
-    if same(n, 1):
-        edge = 0        # an axis of one element is that element everywhere
-    period = (n - edge) * (1 + is_turned)
-    if isinstance(width, int) and isinstance(period, int) and width > period:
-        return [slice_axis(repeated(x, axis, period, width, mode), axis, 0, width)]
-    parts: list[Value] = []
-    while width != 0:
-        x = flip(x, (axis,)) if is_turned else x
-        length = n - edge if below(n - edge, width) else width
-        parts.append(slice_axis(x, axis, edge, length))
-        width = width - length
-    return parts
-
-
-def repeated(x: Value, axis: int, period: int, width: int, mode: str) -> Value:
-    """What stands behind the end of an axis, as often as it takes for `width` elements."""
-    one = expand_dims(concatenate(beyond(x, axis, period, mode), axis=axis), (axis,))
-    times = -(-width // period)
-    shape = tuple(times if a == axis else n for a, n in enumerate(one.shape))
-    return reshape(broadcast(one, shape), (*x.shape[:axis], times * period, *x.shape[axis + 1:]))
 
 
 def needs_matrices(name: str, x: Value | Type) -> None:

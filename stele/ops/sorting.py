@@ -25,7 +25,7 @@ from stele.ir.types import (
     same,
     show,
 )
-from stele.ops.along import put_along, take_along
+from stele.ops.along import in_line, put_along, take_along
 from stele.ops.arguments import choice, whole
 from stele.ops.elementwise.arithmetic import Equal, Minimum
 from stele.ops.elementwise.base import Operand, meet
@@ -166,9 +166,9 @@ def ranks(x: Array) -> Array:
 KINDS = "quicksort", "mergesort", "heapsort", "stable"       # NumPy's words
 
 
-def sort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = True, return_indices: bool = False,
-         kind: str = "stable") -> OneOrPair:
-    """The elements along an axis in ascending order, or `descending`; shape and dtype of x.
+def sort(x: Value, *, axis: int | None = -1, descending: bool = False, stable: bool = True,
+         return_indices: bool = False, kind: str = "stable") -> OneOrPair:
+    """The elements along an axis, of the flat array for None, in ascending order, or `descending`; in the dtype of x.
 
     NaN is larger than any number: last of ascending, first of descending elements. 0.0 and -0.0 are equal, and equal
     elements stay in the order they have, `stable` or not and whatever `kind` NumPy is told. With `return_indices` also
@@ -182,6 +182,7 @@ def sort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = T
     [[3, 4], [2, 1]]
     """
     choice(kind, "kind of sort", KINDS)
+    x, axis = in_line(x, axis)
     if not return_indices:
         return in_rows(Sort(descending), x, axis)
     i = in_rows(ArgSort(descending), x, axis)
@@ -193,18 +194,18 @@ def along_axis(x: Value, i: Value, axis: int) -> Value:
     return reshape(take_along(rowed(x), rowed(i), axis), i.shape)
 
 
-def argsort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = True, kind: str = "stable"
+def argsort(x: Value, *, axis: int | None = -1, descending: bool = False, stable: bool = True, kind: str = "stable"
             ) -> Value:
     """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`.
 
-    Order, ties, `descending`, `stable`, `kind` and errors as of `sort`. Raises ShapeError for an axis that x does not
-    have, DTypeError for complex numbers.
+    Without an axis those in the flat array. Order, ties, `descending`, `stable`, `kind` and errors as of `sort`. Raises
+    ShapeError for an axis that x does not have, DTypeError for complex numbers.
 
     >>> st.argsort(st.tensor([30, 10, 20, 10])).tolist()
     [1, 3, 2, 0]
     """
     choice(kind, "kind of argsort", KINDS)
-    return in_rows(ArgSort(descending), x, axis)
+    return in_rows(ArgSort(descending), *in_line(x, axis))
 
 
 def in_rows(op: Ordering, x: Value, axis: int) -> Value:

@@ -4,16 +4,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from stele.ir.graph import OneOrPair, Op, Value
-from stele.ir.types import DType, axes_of, float32, product
+from stele.errors import ArgumentError
+from stele.ir.graph import OneOrPair, Op, Value, literal
+from stele.ir.types import DType, axes_of, bool_, float32, is_zero, product
 from stele.ops.along import take_along
 from stele.ops.arguments import whole
-from stele.ops.elementwise.arithmetic import Equal, Greater, Select
+from stele.ops.elementwise.arithmetic import Equal, Greater, Maximum, Minimum, Select
 from stele.ops.elementwise.base import Operand
 from stele.ops.elementwise.signs import isclose
 from stele.ops.elementwise.unary import sqrt, square
 from stele.ops.generate import extent
-from stele.ops.linear import Sum, cast, kept_shape, reshape, rowed
+from stele.ops.linear import Sum, broadcast, cast, full, kept_shape, reshape, rowed
 from stele.ops.parts import complex as of_parts
 from stele.ops.parts import conj, imag, real
 from stele.ops.reduction import All, ArgMax, ArgMin, Max, Min, Position, Prod
@@ -40,11 +41,20 @@ def in_dtype(op: Callable[[tuple[int, ...]], Op], x: Value, axis: Axes, keepdims
     return fold(op, x, axis, keepdims) if dtype is None else cast(fold(op, cast(x, dtype), axis, keepdims), dtype)
 
 
-def sum(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
+def chosen(x: Value, where: Value | None, other: complex) -> Value:
+    """x with a number in the place of those elements that `where` leaves out."""
+    if where is None:
+        return x
+    return Select()(cast(broadcast(where, x.shape), bool_), x, literal(other, x.dtype))
+
+
+def sum(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None,
+        initial: float | None = None, where: Value | None = None) -> Value:
     """The sum over one axis, several, or all of them; keepdims leaves them with length 1. Of no elements it is 0.
 
     Bools and signed integers add up as int64, unsigned ones as uint64, floats in their dtype, unless a `dtype` is
-    given. Raises ShapeError for an axis that x does not have.
+    given. The number `initial` counts too, and of x those elements alone where `where`, bools that broadcast to x, is
+    True. Raises ShapeError for an axis that x does not have.
 
     >>> x = st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     >>> st.sum(x).tolist(), st.sum(x, axis=0).tolist()
@@ -52,15 +62,18 @@ def sum(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | N
     >>> st.sum(x, axis=(0, -1), keepdims=True).shape
     (1, 1)
     """
-    return in_dtype(Sum, x, axis, keepdims, dtype)
+    y = in_dtype(Sum, chosen(x, where, 0), axis, keepdims, dtype)
+    return y if initial is None else y + literal(initial, y.dtype)
 
 
-def max(x: Value, *, axis: Axes = None, keepdims: bool = False, return_indices: bool = False) -> OneOrPair:
+def max(x: Value, *, axis: Axes = None, keepdims: bool = False, return_indices: bool = False,
+        initial: float | None = None, where: Value | None = None) -> OneOrPair:
     """The largest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
 
     Elements that tie share the gradient evenly, as of PyTorch's amax. With `return_indices` a pair, of the elements
     that `argmax` finds along one axis or in the flat array and of their positions, as of PyTorch's max: these have the
-    gradient alone. Raises ShapeError where there is no element.
+    gradient alone. `initial` and `where` as of `sum`: which elements count is asked beside an initial alone. Raises
+    ShapeError where there is no element, and no initial; ArgumentError for where without it, or positions beside them.
 
     >>> x = st.tensor([[1.0, 7.0], [7.0, 2.0]])
     >>> st.max(x).tolist(), st.max(x, axis=1).tolist()
@@ -68,19 +81,35 @@ def max(x: Value, *, axis: Axes = None, keepdims: bool = False, return_indices: 
     >>> st.grad(st.max)(x).tolist()
     [[0.0, 0.5], [0.5, 0.0]]
     """
-    return picked(ArgMax, x, axis, keepdims) if return_indices else fold(Max, x, axis, keepdims)
+    return extreme((Max, Maximum, ArgMax), x, axis, keepdims, return_indices, initial, where)
 
 
-def min(x: Value, *, axis: Axes = None, keepdims: bool = False, return_indices: bool = False) -> OneOrPair:
+def min(x: Value, *, axis: Axes = None, keepdims: bool = False, return_indices: bool = False,
+        initial: float | None = None, where: Value | None = None) -> OneOrPair:
     """The smallest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
 
-    Elements that tie share the gradient evenly, as of PyTorch's amin. `return_indices` as of `max`, with `argmin`.
-    Raises ShapeError where there is no element.
+    Elements that tie share the gradient evenly, as of PyTorch's amin. `return_indices` as of `max`, with `argmin`;
+    `initial` and `where` too. Raises ShapeError where there is no element, and no initial.
 
     >>> st.min(st.tensor([[1.0, 7.0], [5.0, 2.0]]), axis=0, keepdims=True).tolist()
     [[1.0, 2.0]]
     """
-    return picked(ArgMin, x, axis, keepdims) if return_indices else fold(Min, x, axis, keepdims)
+    return extreme((Min, Minimum, ArgMin), x, axis, keepdims, return_indices, initial, where)
+
+
+def extreme(ops: tuple[Callable[[tuple[int, ...]], Op], type[Op], type[Position]], x: Value, axis: Axes,
+            keepdims: bool, places: bool, initial: float | None, where: Value | None) -> OneOrPair:
+    """The extreme element of those that count, and of a number beside them, which is all there is of no elements."""
+    op, beside, place = ops
+    if initial is None and where is None:
+        return picked(place, x, axis, keepdims) if places else fold(op, x, axis, keepdims)
+    if initial is None or places:
+        raise ArgumentError("extremes of some elements need a number that stands beside them, and have no positions",
+                            hint="Give initial=, and leave return_indices out.")
+    first, like = literal(initial, x.dtype), fold(Sum, x, axis, keepdims).shape
+    if is_zero(product(tuple(x.shape[a] for a in over(axis, x.ndim)))):
+        return broadcast(first, like)
+    return beside()(fold(op, chosen(x, where, initial), axis, keepdims), first)
 
 
 def picked(op: type[Position], x: Value, axis: Axes, keepdims: bool) -> tuple[Value, Value]:
@@ -93,8 +122,9 @@ def picked(op: type[Position], x: Value, axis: Axes, keepdims: bool) -> tuple[Va
     return reshape(take_along(line, i, along), shape), reshape(i, shape)
 
 
-def prod(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
-    """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
+def prod(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None,
+         initial: float | None = None, where: Value | None = None) -> Value:
+    """The product over one axis, several, or all of them, with `initial` and `where` as in `sum`. Of no elements: 1.
 
     Integers multiply as they add up, and wrap, unless a `dtype` is given. The gradient of an element is the product of
     the others, also beside zeros, where dividing the product by the element would be 0 / 0. Raises ShapeError for an
@@ -105,30 +135,31 @@ def prod(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | 
     >>> st.grad(st.prod)(st.tensor([0.0, 3.0, 4.0])).tolist()
     [12.0, 0.0, 0.0]
     """
-    return in_dtype(Prod, x, axis, keepdims, dtype)
+    y = in_dtype(Prod, chosen(x, where, 1), axis, keepdims, dtype)
+    return y if initial is None else y * literal(initial, y.dtype)
 
 
-def all(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+def all(x: Value, *, axis: Axes = None, keepdims: bool = False, where: Value | None = None) -> Value:
     """Whether every element over one axis, several, or all of them is true (not 0), as bools. Of no elements: True.
 
-    x has any dtype. Raises ShapeError for an axis that x does not have.
+    x has any dtype; `where` as of `sum`. Raises ShapeError for an axis that x does not have.
 
     >>> x = st.tensor([[1, 2], [0, 3]])
     >>> st.all(x).tolist(), st.all(x, axis=1).tolist()
     (False, [True, False])
     """
-    return fold(All, x, axis, keepdims)
+    return fold(All, chosen(x, where, 1), axis, keepdims)
 
 
-def any(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+def any(x: Value, *, axis: Axes = None, keepdims: bool = False, where: Value | None = None) -> Value:
     """Whether any element over one axis, several, or all of them is true (not 0), as bools. Of no elements: False.
 
-    x has any dtype. Raises ShapeError for an axis that x does not have.
+    x has any dtype; `where` as of `sum`. Raises ShapeError for an axis that x does not have.
 
     >>> st.any(st.tensor([[1.0, -2.0], [3.0, 4.0]]) < 0, axis=1).tolist()
     [True, False]
     """
-    return fold(AnyOf, x, axis, keepdims)
+    return fold(AnyOf, chosen(x, where, 0), axis, keepdims)
 
 
 def allclose(x: Operand, z: Operand, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
@@ -142,8 +173,8 @@ def allclose(x: Operand, z: Operand, *, rtol: float = 1e-5, atol: float = 1e-8, 
     return all(isclose(x, z, rtol=rtol, atol=atol, equal_nan=equal_nan))
 
 
-def mean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """The arithmetic mean over one axis, several, or all of them, as in `sum`. Of no elements it is NaN.
+def mean(x: Value, *, axis: Axes = None, keepdims: bool = False, where: Value | None = None) -> Value:
+    """The arithmetic mean over one axis, several, or all of them, with `where` as in `sum`. Of no elements it is NaN.
 
     Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Parts of
     complex numbers are averaged each by itself: a NaN in one leaves the other. Raises ShapeError for an axis that x
@@ -154,9 +185,9 @@ def mean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     (3.0, [[1.5], [4.5]])
     """
     if x.dtype.is_complex:
-        return of_parts(*(mean(part, axis=axis, keepdims=keepdims) for part in (real(x), imag(x))))
+        return of_parts(*(mean(part, axis=axis, keepdims=keepdims, where=where) for part in (real(x), imag(x))))
     wide = widened(x)
-    return narrowed(sum(wide, axis=axis, keepdims=keepdims) / count(wide, axis), x)
+    return narrowed(sum(wide, axis=axis, keepdims=keepdims, where=where) / count(wide, axis, keepdims, where), x)
 
 
 def widened(x: Value) -> Value:
@@ -169,37 +200,42 @@ def narrowed(y: Value, x: Value) -> Value:
     return cast(y, x.dtype) if x.dtype.kind == "f" else y
 
 
-def count(x: Value, axis: Axes) -> int | Value:
+def count(x: Value, axis: Axes, keepdims: bool, where: Value | None) -> int | Value:
     """How many elements of x one reduced element stands for."""
+    if where is not None:
+        return sum(chosen(full(x.shape, 1, x.dtype), where, 0), axis=axis, keepdims=keepdims)
     n = product(tuple(x.shape[a] for a in over(axis, x.ndim)))
     return n if isinstance(n, int) else extent(n, x.dtype)
 
 
-def var(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> Value:
+def var(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0, where: Value | None = None
+        ) -> Value:
     """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
 
     The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
-    estimate. NaN where that is not positive, as the array API standard has it; NumPy and PyTorch divide by 0. Integers
-    and bools become float32; 16-bit floats add up in float32. Of complex numbers it is real: the squares are those of
-    distances. Raises ShapeError for an axis that x does not have.
+    estimate. NaN where that is not positive, as the array API standard has it; NumPy and PyTorch divide by 0. n counts
+    the elements where `where` is True, as of `sum`. Integers and bools become float32; 16-bit floats add up in float32.
+    Of complex numbers it is real: the squares are those of distances. Raises ShapeError for an axis that x does not
+    have.
 
     >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
     >>> st.var(x), st.var(x, correction=1)
     (tensor(1.25), tensor(1.6666666))
     """
-    return narrowed(spread(widened(x), axis, keepdims, correction), x)
+    return narrowed(spread(widened(x), axis, keepdims, correction, where), x)
 
 
-def std(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> Value:
+def std(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0, where: Value | None = None
+        ) -> Value:
     """The standard deviation over one axis, several, or all of them: the root of `var`, with the same `correction`.
 
-    The gradient where all elements are equal is 0, where that of a root would be NaN. Integers become float32. Raises
-    ShapeError for an axis that x does not have.
+    `where` too. The gradient where all elements are equal is 0, where that of a root would be NaN. Integers become
+    float32. Raises ShapeError for an axis that x does not have.
 
     >>> st.std(st.tensor([[1.0, 3.0], [2.0, 8.0]]), axis=1).tolist()
     [1.0, 3.0]
     """
-    return narrowed(root(spread(widened(x), axis, keepdims, correction)), x)
+    return narrowed(root(spread(widened(x), axis, keepdims, correction, where)), x)
 
 
 def root(x: Value) -> Value:
@@ -208,12 +244,13 @@ def root(x: Value) -> Value:
     return Select()(is_zero, 0.0, sqrt(Select()(is_zero, 1.0, x)))
 
 
-def spread(x: Value, axis: Axes, keepdims: bool, correction: float) -> Value:
+def spread(x: Value, axis: Axes, keepdims: bool, correction: float, where: Value | None) -> Value:
     """The variance of wide floats."""
-    y = squares(x - mean(x, axis=axis, keepdims=True))
-    n = count(y, axis) - correction
+    x = chosen(x, where, 0)
+    y = squares(x - mean(x, axis=axis, keepdims=True, where=where))
+    n = count(y, axis, keepdims, where) - correction
     n = Select()(Greater()(n, 0), n, math.nan) if isinstance(n, Value) else n if n > 0 else math.nan
-    return sum(y, axis=axis, keepdims=keepdims) / n
+    return sum(y, axis=axis, keepdims=keepdims, where=where) / n
 
 
 def squares(x: Value) -> Value:

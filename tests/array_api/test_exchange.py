@@ -230,16 +230,14 @@ def test_functions_of_numpy_that_look() -> None:
 
 def test_functions_without_a_counterpart_leave_the_program() -> None:
     x = st.tensor([4, 6])
-    for made, want in ((np.spacing(x), [np.spacing(4.0), np.spacing(6.0)]), (np.packbits(x > 4), [64]),
-                       (np.subtract.accumulate(x), [4, -2]), (np.mean(x, where=[True, False]), 4),
-                       (np.unique(x, return_counts=True)[1], [1, 1]), (np.pad(x, 1, "mean"), [5, 4, 6, 5]),
-                       (np.pad(x, 1, constant_values=(1, 2)), [1, 4, 6, 2]),
-                       (np.pad(x, 1, "linear_ramp", end_values=2), [2, 4, 6, 2])):
+    for made, want in ((np.nanmean(x, where=[True, False]), 4), (np.subtract.accumulate(x), [4, -2]),
+                       (np.unique(x, return_counts=True)[1], [1, 1]),
+                       (np.pad(x, 1, lambda row, *_: row.fill(7)), [7, 7, 7, 7])):
         assert isinstance(made, np.ndarray | np.generic) and made.tolist() == want
     with pytest.raises(ArgumentError, match=r"np\.subtract\.accumulate has no counterpart.*x\.numpy\(\)"):
         np.subtract.accumulate(st.tensor([1.0, 2.0], requires_grad=True))
-    with pytest.raises(ArgumentError, match=r"np\.packbits has no counterpart"):
-        st.compile(lambda x: np.packbits(x))(x)
+    with pytest.raises(ArgumentError, match=r"np\.apply_over_axes has no counterpart"):
+        st.compile(lambda x: np.apply_over_axes(np.sum, x, [0]))(x)
     with pytest.raises(ArgumentError, match=r"np\.divide\.at has no counterpart"):
         np.divide.at(x, [0], 1)
     counts = np.zeros(3)
@@ -300,7 +298,7 @@ def test_what_ufuncs_write_to_tensors_is_what_they_write_to_arrays(name: str) ->
 
 
 def test_programs_refuse_what_only_numpy_writes() -> None:
-    f = st.compile(lambda x: np.spacing(x, out=x, where=x > 0))
+    f = st.compile(lambda x: np.divmod(x, 2, out=(x, x), dtype="f4"))
     with pytest.raises(TraceError, match="NumPy asks for its numbers"):
         f(st.ones(2))
 
@@ -385,7 +383,6 @@ def test_a_function_of_another_module_is_none_of_the_same_name() -> None:
 
 def test_every_name_that_numpy_dispatches_means_the_same_here() -> None:
     """Names of the table are functions of NumPy, and what they are called here means that."""
-    named = exchange.SAME | exchange.OTHER.keys() | exchange.LOOKS | exchange.ADAPTED.keys()
+    named = exchange.LOOKS | exchange.ADAPTED.keys()
     known = {n for n in named if hasattr(np.linalg if n.startswith("numpy.linalg.") else np, n.rpartition(".")[2])}
-    standard = {"cumulative_sum", "cumulative_prod", "unique_all", "unique_counts", "unique_inverse", "unique_values"}
-    assert named - known <= standard, "no function of NumPy"
+    assert named == known, "no function of NumPy"

@@ -11,7 +11,7 @@ import pytest
 
 import stele as st
 from stele.arrays import ufuncs
-from stele.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from stele.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError, TraceError
 from tests.styles import all_give, all_raise
 
 
@@ -71,6 +71,34 @@ MADE: dict[str, Callable[[Any], Any]] = {       # of x (3, 4)
     "linspace":     lambda x: np.linspace(x[0], x[1], 5),
     "one end":      lambda x: np.linspace(0, x[0, 0], 3, endpoint=False),
     "full":         lambda x: np.full_like(x, x[0]),
+    "mean where":   lambda x: np.mean(x, axis=0, where=x > 0),
+    "some of none": lambda x: (np.mean(x, axis=1, where=False), np.max(x[:0], axis=0, initial=2), np.sum(x[:, :0], 1)),
+    "spread where": lambda x: (np.var(x, axis=1, where=x > 0, ddof=1), np.std(x, where=[[True], [False], [True]])),
+    "least where, kept": lambda x: np.min(x, axis=(0, 1), where=x > 0, initial=0.25, keepdims=True),
+    "product":      lambda x: np.prod(x, 1, where=x < 1, initial=2),
+    "all where":    lambda x: np.all(x > 0, axis=0, where=x > -0.5),
+    "weights too":  lambda x: np.average(x, axis=0, weights=np.array([1, 2, 4], "f4"), returned=True),
+    "count too":    lambda x: np.average(x, axis=1, returned=True),
+    "degrees of":   lambda x: np.angle(x, deg=True),
+    "biased":       lambda x: np.cov(x, bias=True).astype("f4"),
+    "spacing":      lambda x: np.spacing(x),
+    "polydiv":      lambda x: np.polydiv(x[0], x[1, :2] + 3)[0],
+    "packbits":     lambda x: np.packbits(x > 0),
+    "little bits":  lambda x: np.packbits((x > 0).reshape(2, -1), axis=0, bitorder="little"),
+    "unpackbits":   lambda x: np.unpackbits(np.packbits(x > 0), count=12).reshape(3, 4),
+    "more bits":    lambda x: np.unpackbits(np.packbits(x > 0, axis=1), axis=1, count=9, bitorder="little"),
+    "fewer bits":   lambda x: np.unpackbits(np.packbits(x > 0), count=-3),
+    "linspace inside": lambda x: np.linspace(x[0], x[1], 3, axis=-1),
+    "geomspace inside": lambda x: np.geomspace(abs(x[0]), abs(x[1]), 3, axis=1).astype("f4"),
+    "sort of all":  lambda x: (np.sort(x, axis=None), np.argsort(x, axis=None)),
+    "mean around":  lambda x: np.pad(x, 2, "mean"),
+    "median around": lambda x: np.pad(x, ((1, 2), (2, 0)), "median", stat_length=(2, 3)),
+    "most around":  lambda x: np.pad(np.round(x * 9).astype("i4"), 1, "maximum", stat_length=2),
+    "whole means":  lambda x: np.pad(np.round(x * 9).astype("i4"), 1, "mean"),
+    "least around": lambda x: np.pad(x > 0, 1, "minimum"),
+    "ramps":        lambda x: np.pad(x, (3, 2), "linear_ramp", end_values=((1, 2), (3, -4))),
+    "whole ramps":  lambda x: np.pad(np.round(x * 9).astype("i4"), 3, "linear_ramp", end_values=20),
+    "two constants": lambda x: np.pad(x, 2, constant_values=((1, 2), (3, 4))),
 }
 
 
@@ -165,6 +193,38 @@ def test_functions_have_the_methods_of_the_ufuncs_that_they_stand_for() -> None:
         b = st.tensor(x * 1)
     with pytest.raises(ArgumentError, match=r"what add\.at writes to must be a tensor"):
         st.add.at(x, [0], 1)
+
+
+@pytest.mark.parametrize(("f", "method", "hint"), [
+    (st.subtract, "reduce", r"y = st\.subtract\(y, row\)"), (st.divide, "at", r"x\[i\] = st\.divide\(x\[i\]"),
+    (st.hypot, "accumulate", r"st\.stack"), (st.less, "reduceat", r"st\.less\("), (st.sin, "at", r"st\.sin\(x\[i\]"),
+    (st.absolute, "reduce", r"one array.*st\.abs\(x\)")])
+def test_methods_that_functions_do_not_have_say_what_to_write(f: Any, method: str, hint: str) -> None:
+    with pytest.raises(ArgumentError, match=rf"has no {method}.*{hint}"):
+        getattr(f, method)(st.ones(2), [0], 1)
+
+
+def test_elements_that_do_not_count_have_no_gradient() -> None:
+    x = st.tensor([1.0, 3.0, float("nan"), -5.0])
+    for f in (st.mean, st.std, st.sum, st.prod, lambda x, where: st.max(x, initial=0, where=where)):
+        g = st.grad(lambda x, f=f: f(x, where=x > 0))(x)
+        assert g[2:].tolist() == [0, 0] and st.isfinite(g).all()
+    assert st.grad(lambda x: st.pad(x, 1, mode="median").sum())(st.tensor([1.0, 2.0, 4.0])).tolist() == [1, 3, 1]
+    with pytest.raises(ArgumentError, match="Give initial="):
+        st.max(x, where=x > 0)
+
+
+def test_places_may_be_tensors() -> None:
+    """How many elements are left is looked at, so that programs refuse it."""
+    x, mask = st.tensor([1.0, 2.0, 3.0]), st.tensor([True, False, True])
+    for f in (st.delete, np.delete):
+        assert f(x, mask).tolist() == [2] and f(x, mask.numpy()).tolist() == [2]
+        assert f(x, st.tensor([0, -1])).tolist() == [2] and f(x, st.tensor(1)).tolist() == [1, 3]
+    assert st.insert(x, st.tensor([1, 2]), 9).tolist() == [1, 9, 2, 9, 3]
+    with pytest.raises(TraceError, match="tolist"):
+        st.compile(st.delete)(x, mask)
+    both = st.intersect1d(st.tensor([4, 1, 4, 3]), st.tensor([3, 4, 4]), return_indices=True)
+    assert [part.tolist() for part in both] == [[3, 4], [3, 0], [0, 1]]
 
 
 # Lines between tensors

@@ -16,7 +16,8 @@ from stele.ops.arguments import InterpolationMode, flag, is_series, number, posi
 from stele.ops.gather import Gather
 from stele.ops.joining import stack
 from stele.ops.linear import cast, expand_dims, reshape, slice_axis
-from stele.ops.shaping import pad, repeat
+from stele.ops.padding import pad
+from stele.ops.shaping import repeat
 from stele.ops.statistics import sum
 
 SMOOTH = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}     # how many axes a mode is for

@@ -8,7 +8,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import quotient
 from stele.ir.types import product, same, show
-from stele.ops import shaping
+from stele.ops import padding
 from stele.ops.arguments import each, positive
 from stele.ops.linear import pad_axis, reshape, slice_axis, transpose
 from stele.ops.windows import Unwindow, Window
@@ -32,8 +32,8 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
     sides = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
     wide = tuple((max(a, 0), max(b, 0)) for a, b in sides)
     if mode == "circular":
-        return shaping.pad(cut(input, sides), widths=wide, mode=mode)
-    return cut(shaping.pad(input, widths=wide, value=0.0 if value is None else value, mode=mode), sides)
+        return padding.pad(cut(input, sides), widths=wide, mode=mode)
+    return cut(padding.pad(input, widths=wide, value=0.0 if value is None else value, mode=mode), sides)
 
 
 def cut(x: Value, widths: Sequence[tuple[int, int]]) -> Value:

@@ -136,6 +136,19 @@ nextafter = function(NextAfter())
 fmod      = function(Fmod())
 
 
+def spacing(x: Value) -> Value:
+    """The distance from x to the next number of its dtype away from 0, below 0 that is negative; NaN of infinities.
+
+    x has any shape; integers become float32. Raises DTypeError for complex numbers.
+
+    >>> st.spacing(st.tensor([1.0, -4.0])).tolist()
+    [1.1920928955078125e-07, -4.76837158203125e-07]
+    """
+    x = x if x.dtype.is_float else cast(x, float32)
+    step = nextafter(absolute(x), math.inf) - absolute(x)
+    return Select()(x < 0, -step, step)
+
+
 def positive(x: Value) -> Value:
     """The elements of x themselves: +x. Raises DTypeError for bools.
 
