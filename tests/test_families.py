@@ -71,7 +71,7 @@ def numbers(xs):
     return [np.asarray(x).tolist() for x in xs]
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(9))
 @pytest.mark.parametrize("place", PLACES)
 def test_what_shares_memory_is_one_thing_in_every_style(seed, place):
     expected = program(seed, np, place)
