@@ -116,6 +116,7 @@ CASES: dict[str, tuple[Callable[[], metrics.Metric], tuple[Array, ...], Any]] = 
     "r2":           (metrics.R2, (REAL + NEAR / 4, REAL),
                      1 - ((NEAR / 4) ** 2).sum() / ((REAL - REAL.mean()) ** 2).sum()),
     "of a function": (lambda: metrics.Mean(lambda x, y: x * y), (REAL, NEAR), (REAL * NEAR).mean()),
+    "of batches":   (lambda: metrics.Mean(lambda x, y: (x * y).mean()), (REAL, NEAR), (REAL * NEAR).mean()),
     "roots":        (lambda: metrics.MeanSquaredError(squared=False), (REAL, NEAR), ((REAL - NEAR) ** 2).mean() ** 0.5),
     "shares":       (metrics.MeanAbsolutePercentageError, (NEAR, REAL), abs((NEAR - REAL) / REAL).mean()),
     "decibels":     (lambda: metrics.PeakSignalNoiseRatio(9.0), (REAL, NEAR),
@@ -212,6 +213,8 @@ def test_wrong_arguments_teach() -> None:
         metrics.Accuracy()(SCORES, LABELS[1:])
     with pytest.raises(ShapeError, match=r"one shape, got \(60, 1\) and \(60,\).*squeeze"):
         metrics.R2()(REAL[:, None], REAL)
+    with pytest.raises(ShapeError, match=r"F1 of 3 classes takes as many scores on axis 1, got \(60, 4\).*F1\(4\)"):
+        metrics.F1(3)(SCORES, LABELS)
     with pytest.raises(TraceError, match="bins=1000"):
         st.compile(lambda x, y: metrics.AUROC()(x, y))(st.tensor(CHANCE), st.tensor(ONES))
     with pytest.raises(ShapeError, match=r"one shape, got \(60, 4\) and \(60,\).*AUROC\(classes=4\)"):

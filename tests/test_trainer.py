@@ -304,6 +304,43 @@ def test_the_nan_guard_names_op_layer_and_line_and_keeps_the_batch(tmp_path: Pat
     assert {name: x.numpy().tobytes() for name, x in state["model"].items()} == before
 
 
+def test_a_schedule_as_long_as_the_training_is_stepped_to_its_end() -> None:
+    trainer = train.Trainer(net(), loader(), loss="cross_entropy", epochs=2, compiled=False,
+                            schedule=lambda optimizer: optim.OneCycleLR(optimizer, 0.1, epochs=2, steps_per_epoch=3))
+    trainer.fit()
+    assert trainer.steps == 6 and float(trainer.optimizer.lr) == pytest.approx(0.1 / 25 / 1e4)
+    with pytest.raises(ArgumentError, match="OneCycleLR ends at step 6, asked for step 7"):
+        trainer.fit(3)
+
+
+def test_a_rate_is_found_for_an_optimizer_inside_of_another_one() -> None:
+    finder = train.LearningRateFinder(1e-4, 1.0, steps=10)
+    trainer = train.Trainer(net(), loader(), loss="cross_entropy", compiled=False, callbacks=finder,
+                            optimizer=lambda parameters: optim.Lookahead(optim.SGD(parameters, lr=0.1)),
+                            schedule=lambda slow: optim.StepLR(slow.optimizer, 100))
+    trainer.fit()
+    assert float(trainer.optimizer.lr) == pytest.approx(finder.found)
+    trainer.optimizer.zero_grad(set_to_none=False)
+    with pytest.raises(ArgumentError, match=r"Give the one that it holds, \.optimizer\."):
+        optim.StepLR(trainer.optimizer, 100)
+
+
+def test_numbers_of_batches_are_weighted_by_their_lengths_and_loaders_of_pytorch_are_taken() -> None:
+    class Batches:
+        batch_sampler = dataset = None
+
+        def __iter__(self) -> Any:
+            return iter([(X[k:k + 16], Y[k:k + 16]) for k in (0, 16, 32)])
+
+    def share(predictions: st.Tensor, labels: st.Tensor) -> st.Tensor:
+        return (predictions.argmax(axis=1) == labels).float().mean()
+
+    for compiled in (False, True):
+        history = train.fit(net(), Batches(), loss="cross_entropy", metrics={"own": share, "accuracy": "accuracy"},
+                            compiled=compiled)
+        assert history["train_own"] == pytest.approx(history["train_accuracy"])
+
+
 def test_a_rate_is_found_and_all_is_as_before() -> None:
     st.manual_seed(0)
     model, batches = nn.Linear(2, 2), loader()

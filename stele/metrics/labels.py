@@ -8,6 +8,7 @@ from stele.arrays.families import take_along_axis
 from stele.arrays.functions import moveaxis, unsqueeze
 from stele.arrays.sized import bincount, where
 from stele.arrays.tensor import Tensor, constant
+from stele.errors import ShapeError
 from stele.interop.keywords import speaks
 from stele.metrics.metric import Metric, counted, labels_of, ratio
 from stele.ops.arguments import choice, number, positive, whole
@@ -85,8 +86,11 @@ class ConfusionMatrix(Metric):
         self.counts = zeros((self.classes, self.classes), dtype="int64")
 
     def update(self, predictions: Any, labels: Any) -> None:
-        n = self.classes
-        found, y = labels_of(type(self).__name__, predictions, labels, self.axis, self.threshold)
+        n, name, x = self.classes, type(self).__name__, constant(predictions)
+        found, y = labels_of(name, x, labels, self.axis, self.threshold)
+        if x.ndim > y.ndim and x.shape[self.axis] > n:
+            raise ShapeError(f"{name} of {n} classes takes as many scores on axis {self.axis}, got {x.shape}",
+                             hint=f"Write {name}({x.shape[self.axis]}).")
         place, found = y.astype("int64"), found.astype("int64")
         outside = (found < 0) | (found >= n) | (place < 0) | (place >= n)
         place = where(outside, n * n + 1, place * n + found)

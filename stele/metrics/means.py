@@ -51,9 +51,10 @@ class Mean(Averaged):
     """The mean of numbers: of losses, for example, each with the `weight` of its batch.
 
     `update(x, weight=1)` takes an array of any shape and dtype but complex, whose elements count as much each, or as
-    an array of weights says that broadcasts to it; or, with a function f, what that takes, and counts what it gives. It
-    sums in float64; NaN of nothing. Raises DTypeError for complex numbers, ArgumentError for what is no function,
-    ShapeError for weights that do not broadcast.
+    an array of weights says that broadcasts to it; or, with a function f, what that takes, and counts what it gives:
+    one number is of a whole batch, and counts as often as the first array is long. It sums in float64; NaN of nothing.
+    Raises DTypeError for complex numbers, ArgumentError for what is no function, ShapeError for weights that do not
+    broadcast.
 
     >>> mean = metrics.Mean()
     >>> mean(st.tensor(1.0), weight=3); mean(st.tensor([2.0, 4.0]))
@@ -70,8 +71,13 @@ class Mean(Averaged):
         self.f = None if f is None else function(f, "f of Mean")
         super().__init__()
 
-    def measured(self, *args: Any) -> Tensor:
-        return super().measured(*args if self.f is None else (self.f(*args),))
+    def update(self, *args: Any, weight: Any = 1) -> None:
+        if self.f is None:
+            super().update(*args, weight=weight)
+            return
+        x = constant(self.f(*args))
+        n = next((a.shape[0] for a in args if getattr(a, "ndim", 0)), 1) if x.ndim == 0 else 1
+        super().update(x, weight=constant(weight) * n)
 
 
 class MeanSquaredError(Averaged):

@@ -14,7 +14,7 @@ from stele.errors import DataError
 from stele.ir.types import HOME
 from stele.ops.arguments import number, positive
 from stele.optim.checks import checked
-from stele.optim.optimizer import Optimizer, needs_optimizer
+from stele.optim.optimizer import Group, Optimizer, needs_optimizer
 
 
 class Averaging:
@@ -152,9 +152,15 @@ class Lookahead:
     def lr(self, new: float | Tensor) -> None:
         self.optimizer.lr = new
 
-    def zero_grad(self) -> None:
-        """Forgets the gradients of all parameters."""
-        self.optimizer.zero_grad()
+    @property
+    def groups(self) -> list[Group]:
+        """The groups of the optimiser."""
+        return self.optimizer.groups
+
+    @checked
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters, or with `set_to_none=False` makes them zeros."""
+        self.optimizer.zero_grad(set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """A step of the optimiser, and every k times one of the slow parameters."""

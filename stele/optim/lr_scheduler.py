@@ -463,8 +463,8 @@ class OneCycleLR(Cycle):
     `final_div_factor` of where it began; along half cosines, or along lines if `anneal_strategy` is "linear". With
     `three_phase` it first falls to where it began, in as many steps as it rose. With `cycle_momentum`, which is on in
     PyTorch, the momentum of SGD or the first beta of an Adam `optimizer` falls from `max_momentum` to `base_momentum`
-    as the rate rises, and rises as it falls. Raises ArgumentError for a step beyond the last, and for a momentum to
-    cycle that an optimiser does not have.
+    as the rate rises, and rises as it falls. Behind the last step all stays as it is. Raises ArgumentError for a step
+    beyond that, and for a momentum to cycle that an optimiser does not have.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.OneCycleLR(optimizer, max_lr=1.0, total_steps=5, pct_start=0.6, div_factor=4.0)
@@ -499,8 +499,9 @@ class OneCycleLR(Cycle):
 
     def phases(self, step: int, low: float, high: float, last: float) -> float:
         """From low to high, then to `last`, with three phases by way of low."""
-        if step >= self.total_steps:
-            raise ArgumentError(f"OneCycleLR ends at step {self.total_steps - 1}, asked for step {step}")
+        if step > self.total_steps:
+            raise ArgumentError(f"OneCycleLR ends at step {self.total_steps}, asked for step {step}")
+        step = min(step, self.total_steps - 1)      # behind the last step of a training its schedule takes one too
         top = self.pct_start * self.total_steps - 1
         if step <= top:
             return self.between(low, high, step / top if top else 1.0)

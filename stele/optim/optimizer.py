@@ -373,7 +373,9 @@ def counted(states: list[State], n: float | Tensor) -> None:
 def needs_optimizer(whose: object, x: Any) -> Optimizer:
     """x, which has to be an optimiser; raises ArgumentError for anything else."""
     if not isinstance(x, Optimizer):
-        raise ArgumentError(f"{type(whose).__name__} takes an optimizer, got {kind(x)}")
+        inner = getattr(x, "optimizer", None)
+        raise ArgumentError(f"{type(whose).__name__} takes an optimizer, got {kind(x)}",
+                            hint="Give the one that it holds, .optimizer." if isinstance(inner, Optimizer) else None)
     return x
 
 

@@ -127,7 +127,7 @@ def batches_of(given: Any, what: str) -> Any:
                             hint="Pass a data.Loader, a list, or an object whose __iter__ begins anew.")
     if length_of(given) == 0:
         raise ArgumentError(f"{what} is batches, got {kind(given)} without any")
-    return given
+    return Loader(given) if hasattr(given, "batch_sampler") and hasattr(given, "dataset") else given    # of PyTorch
 
 
 def length_of(data: Any) -> int | None:
