@@ -100,6 +100,12 @@ def test_a_size_may_be_closed(tmp_path: Path) -> None:
     assert so.load(tmp_path / "c.onnx").inputs[0].shape == (5, 2, 4, 4)
 
 
+def test_a_model_of_onnx_is_of_the_opset_that_is_asked_for(tmp_path: Path) -> None:
+    path = model(tmp_path, "onnx")
+    assert run(["convert", str(path), str(tmp_path / "c.onnx"), "--opset", "23"], COMMANDS) == 0
+    assert so.load(tmp_path / "c.onnx").model.versions[""] == 23
+
+
 def test_what_differs_is_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str],
                                       monkeypatch: pytest.MonkeyPatch) -> None:
     """A framework that gives other numbers is told, and one that fails says why."""
@@ -181,6 +187,8 @@ BAD = [
     ("m.onnx out.onx", "a model is written as .onnx, .stele, .safetensors or a folder of a library, got out.onx."),
     ("m.onnx m.onnx", "m.onnx is there already. Remove it first"),
     ("m.onnx none/out.onnx", "needs an existing folder"),
+    ("m.onnx out.stele --opset 22", "--opset is of a model of ONNX, got out.stele to be written."),
+    ("m.onnx out.onnx --opset 20", "--opset"),
     ("m.onnx out.onnx --dim bach=3", "the model has no open size 'bach'; open are batch Did you mean 'batch'?"),
     ("bad.onnx out.onnx", "this is no ONNX model"),
     ("w.safetensors out.onnx", "w.safetensors holds weights and not how to compute"),

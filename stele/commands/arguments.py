@@ -188,6 +188,14 @@ def _generate(options: GenerateOptions) -> GenerateOptions:
     return options
 
 
+def _convert(options: ConvertOptions) -> ConvertOptions:
+    """An opset of what has one."""
+    if options.opset is not None and options.out.suffix != ".onnx":
+        raise UsageError(f"--opset is of a model of ONNX, got {options.out} to be written. Write a name that ends with "
+                         ".onnx, or leave --opset away.")
+    return options
+
+
 def _checks() -> str:
     from stele.inspect.lint.checks import CHECKS
     return "\n  ".join(["checks:", *(f"{name}\t{find.__doc__}" for name, find in CHECKS.items())]) \
@@ -201,7 +209,7 @@ COMMANDS: dict[str, Command] = {
     "generate":   Command("go on with a text as a language model does", GenerateOptions, GENERATE_EXAMPLES, _generate),
     "onnx":       Command("look into a model of ONNX, run it, or check it", OnnxOptions, ONNX_EXAMPLES),
     "view":       Command("draw a model as a page", ViewOptions, VIEW_EXAMPLES),
-    "convert":    Command("turn a model into another form", ConvertOptions, CONVERT_EXAMPLES),
+    "convert":    Command("turn a model into another form", ConvertOptions, CONVERT_EXAMPLES, _convert),
     "bench":      Command("compare frameworks on this machine", BenchOptions, BENCH_EXAMPLES),
     "lint":       Command("find what makes a program slow or wrong", LintOptions, _checks),
     "profile":    Command("show where the time and memory of a step go", ProfileOptions, PROFILE_EXAMPLES),

@@ -36,7 +36,7 @@ def convert(options: ConvertOptions) -> int:
     source = kind_of(options.file).source(options.file, options.trust)
     sizes = source.sizes(options.dims)
     inputs = [source.drawn({n: m if n in options.dims else m + k for n, m in sizes.items()}, k) for k in range(INPUTS)]
-    target = writer(options.out)(source, options.out, inputs[0], [*options.dims], source.run)
+    target = writer(options.out, options.opset)(source, options.out, inputs[0], [*options.dims], source.run)
     for name, text in report(source, target, options.out):
         print(f"{name:12} {text}")
     found = [*checked(source, target, inputs)]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -56,10 +57,14 @@ KINDS = (
 )
 
 
-def writer(path: Path) -> Callable[..., Target]:
-    """What writes a model under a name. Raises DataError where a package that it needs is not installed."""
-    known = WRITERS.get(path.suffix)
-    return known or KINDS[0].loaded("stele.interop.convert.onnx_out").written
+def writer(path: Path, opset: int | None) -> Callable[..., Target]:
+    """What writes a model under a name, as one of ONNX of an opset. Raises DataError where a package that it needs is not
+    installed.
+    """
+    if path.suffix in WRITERS:
+        return WRITERS[path.suffix]
+    written = KINDS[0].loaded("stele.interop.convert.onnx_out").written
+    return written if opset is None else partial(written, opset=opset)
 
 
 def kind_of(path: Path) -> Kind:

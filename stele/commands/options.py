@@ -182,6 +182,7 @@ class ConvertOptions:
     dims: Annotated[Mapping[str, int], Option(words.dim, "NAME=N", (
         "a size that the model leaves open, and the result is not to; may be repeated"), several="times",
         flag="--dim")] = field(default_factory=dict[str, int])
+    opset: Annotated[int | None, Option(Whole(21, 28), "N", "of an .onnx that is written; default: 21")] = None
     trust: Trust = False
     threads: Threads = None
 

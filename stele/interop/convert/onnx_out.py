@@ -11,13 +11,14 @@ import stele as st
 from stele.interop.convert.source import Source, onnx_runtime
 from stele.interop.convert.target import Target, function
 from stele.interop.onnx.module import load
-from stele.interop.onnx.out.export import export
+from stele.interop.onnx.out.export import OPSET, export
 from stele.ir.graph import Array
 
 
-def written(source: Source, out: Path, example: Sequence[Array], fixed: Sequence[str], expected: Any) -> Target:
-    """A model of ONNX."""
-    export(function(source), [*map(st.tensor, example)], out, dims=source.opened(fixed))
+def written(source: Source, out: Path, example: Sequence[Array], fixed: Sequence[str], expected: Any, opset: int = OPSET
+            ) -> Target:
+    """A model of ONNX, of an opset."""
+    export(function(source), [*map(st.tensor, example)], out, dims=source.opened(fixed), opset=opset)
     module, runtime = load(out), onnx_runtime()
     names = [i.name for i in module.inputs]
 
