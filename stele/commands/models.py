@@ -58,8 +58,8 @@ KINDS = (
 
 
 def writer(path: Path, opset: int | None) -> Callable[..., Target]:
-    """What writes a model under a name, as one of ONNX of an opset. Raises DataError where a package that it needs is not
-    installed.
+    """What writes a model under a name, as one of ONNX of an opset. Raises DataError where a package that is needed is
+    not installed.
     """
     if path.suffix in WRITERS:
         return WRITERS[path.suffix]
