@@ -67,6 +67,14 @@ def trainer(lr: float = 0.1, width: int = 3, name: str | None = None) -> train.T
     return train.Trainer(model, data.Loader((X, X[:, :1]), 20), loss="mse", optimizer="sgd", lr=lr)
 """
 
+OPTIONS = """
+from typing import Literal
+
+def trainer(lr: float, sizes: tuple[int, ...] = (3,), rates: list[float] = [1.0], name: str | None = "x",
+            kind: Literal["a", "b"] = "a"):
+    raise RuntimeError(f"got {lr} {sizes} {rates} {name} {kind}")
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -74,6 +82,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.savez("points.npz", x=X, y=Y, x_test=X[:20], y_test=Y[:20])
     Path("net.toml").write_text(NET)
     Path("net.py").write_text(FILE)
+    Path("options.py").write_text(OPTIONS)
     return tmp_path
 
 
@@ -151,12 +160,37 @@ def test_what_is_wrong_is_said_with_its_line(folder: Path, old: str, new: str, m
     ("net.toml", "epochs.more", "3", r"epochs is 2, which nothing stands under"),
     ("net.py", "wdth", "3", r"trainer\(\) in net.py takes lr, width, name, got wdth\. Did you mean width\?"),
     ("net.py", "width", "3.5", r"width of trainer\(\) in net.py is int, got '3.5'"),
+    ("options.py", "sizes", "8,x", r"sizes of trainer\(\) in options.py is tuple\[int, ...\], got '8,x'"),
+    ("options.py", "kind", "c", r"kind of .* is typing.Literal\['a', 'b'\], got 'c'"),
+    ("options.py", "sizes", "8", r"trainer\(\) in options.py needs lr, which has no default\. Write --set lr="),
 ])
 def test_a_wrong_setting_teaches(folder: Path, what: str, name: str, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         recipe = recipe_of(what)
         recipe.set(name, text)
         recipe.trainer()
+
+
+@pytest.mark.parametrize("said, got", [
+    ("sizes=8,4 rates=2 kind=b", "got 1.0 (8, 4) [2.0] x b"), ("sizes=8 name=None", "got 1.0 (8,) [1.0] None a"),
+    ("sizes=[8,4] rates=[1,2.5] name=3", "got 1.0 (8, 4) [1.0, 2.5] 3 a")])
+def test_options_are_of_the_kinds_that_a_file_says(folder: Path, said: str, got: str) -> None:
+    recipe = recipe_of("options.py")
+    for name, _, text in (word.partition("=") for word in f"lr=1 {said}".split()):
+        recipe.set(name, text)
+    with pytest.raises(RuntimeError) as caught:
+        recipe.trainer()
+    assert str(caught.value) == got
+
+
+def test_a_sweep_goes_on_behind_an_error_of_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("net.py").write_text(FILE.replace("    model =", "    assert width != 4, 'width'\n    model ="))
+    with pytest.raises(DataError, match="1 of the runs failed: width=4"):
+        train(asked("net.py", out=Path("sweep"), sweep=(("width", ("4", "3")),)))
+    said = capsys.readouterr().out
+    assert "AssertionError: width" in said and "width=3  finished" in said
+    with pytest.raises(DataError, match="1 of the runs failed: width=4"):
+        train(asked("net.py", out=Path("none"), sweep=(("width", ("4",)),)))
 
 
 def test_lines_of_a_text() -> None:
@@ -204,7 +238,11 @@ def test_what_is_written_on_the_command_line(folder: Path, capsys: pytest.Captur
     assert parse(["train", "net.toml", "--set", "optimizer.lr=0.01", "--sweep", "layer.0.bias=true,false"]) == asked(
         "net.toml", settings=(("optimizer.lr", "0.01"),), sweep=(("layer.0.bias", ("true", "false")),))
     assert parse(["runs", ".", "--html", "a.html"]) == RunsOptions(Path("."), Path("a.html"))
-    for words, message in (("train none.toml", "got nothing at none.toml"), ("train net.toml --set lr", "NAME=VALUE"),
+    assert parse(["train", "net.py", "--sweep", "sizes=[8,4],3"]).sweep == (("sizes", ("[8,4]", "3")),)
+    for words, message in (("train none.toml", "got nothing at none.toml"),
+                           ("train net.toml --set lr=1 --sweep lr=2,3", "lr is either set or tried in a sweep"),
+                           ("train net.toml --set width=1 lr=2", "Did you mean --set lr=2?"),
+                           ("train net.toml --set lr", "NAME=VALUE"),
                            ("train net.toml --sweep lr=", "Write --sweep lr="), ("runs none", "got nothing at"),
                            ("train --resume r --set lr=3", "Leave them away"), ("train net.toml --sets x=1", "--set?")):
         assert run(words.split(), {}) == 2

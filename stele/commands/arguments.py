@@ -176,6 +176,8 @@ def _train(options: TrainOptions) -> TrainOptions:
         raise UsageError("--resume goes on in the run's own folder, got --out too. Leave --out away.")
     if options.resume is not None and (options.settings or options.sweep):
         raise UsageError("--resume goes on with a run as it is, got --set or --sweep too. Leave them away.")
+    if twice := {name for name, _ in options.settings} & {name for name, _ in options.sweep}:
+        raise UsageError(f"{min(twice)} is either set or tried in a sweep, got --set and --sweep of it.")
     if options.resume is not None or (options.what or "").endswith((".py", ".toml")):
         return options
     return replace(options, batch=options.batch or BATCH, seed=SEED if options.seed is None else options.seed)
@@ -255,7 +257,7 @@ def _flags(command: Command) -> dict[str, Option | Flag]:
 def _refuse(name: str, words: Sequence[str]) -> NoReturn:
     """Raises for words that a command does not take, and names the option of which they are values."""
     value, hint = ",".join(words), f"Try: stele {name} --help"
-    for option, asked in _flags(COMMANDS[name]).items():
+    for option, asked in reversed(_flags(COMMANDS[name]).items()):
         if isinstance(asked, Option) and asked.means is not Path and not value.isdigit():
             with suppress(UsageError):
                 asked.means(value)

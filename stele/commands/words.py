@@ -1,5 +1,6 @@
 """What words of the command line mean, and how a field of the options says that it is asked for there."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -158,7 +159,7 @@ def setting(text: str) -> tuple[str, str]:
 def choices(text: str) -> tuple[str, tuple[str, ...]]:
     """NAME=VALUE,..."""
     name, equals, values = text.partition("=")
-    found = tuple(filter(None, values.split(",")))
+    found = tuple(re.findall(r"(?:\[[^\]]*\]|[^,\[]+|\[)+", values))       # a list is one of them, with its commas
     if not equals or not name or not found:
         raise UsageError(f"--sweep needs NAME=VALUE,..., got {text!r}. Write --sweep lr=1e-4,1e-3")
     return name, found

@@ -5,14 +5,15 @@ import importlib.util
 import inspect
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Protocol, get_args
+from types import ModuleType, NoneType, UnionType
+from typing import Any, Literal, Protocol, Union, get_args, get_origin
 
 from stele.errors import DataError, nearest
 from stele.files import located
 from stele.ir.door import public
+from stele.ops.arguments import is_series
 from stele.train.configuration import Configuration, value_of
 from stele.train.trainer import Trainer
 from stele.train.workloads import WORKLOADS, trainer_of
@@ -64,6 +65,10 @@ class Function:
 
     def trainer(self) -> Trainer:
         """The trainer, made now."""
+        lacks = [name for name, option in self.options.items() if option.default is option.empty
+                 and option.kind not in (option.VAR_POSITIONAL, option.VAR_KEYWORD) and name not in self.given]
+        if lacks:
+            raise DataError(f"{self.name} needs {lacks[0]}, which has no default", hint=f"Write --set {lacks[0]}=...")
         made: Any = self.make(**self.given)
         if not isinstance(made, Trainer):
             raise DataError(f"{self.name} has to return a stele.train.Trainer, got {type(made).__name__}")
@@ -73,17 +78,42 @@ class Function:
 def typed(option: inspect.Parameter, text: str, name: str) -> Any:
     """A value of the kind that an option is of, by its annotation, or else by its default."""
     said: Any = option.default.__class__ if option.annotation is option.empty else option.annotation
-    kinds, x = get_args(said) or (said,), value_of(text)
-    if Path in kinds:
+    found = meant(said, text)
+    if found is ...:
+        raise DataError(f"{option.name} of {name} is {kind_of(said)}, got {text!r}")
+    return found
+
+
+def meant(said: Any, text: str) -> Any:
+    """What a text is as a value of an annotation; `...` where it is none.
+
+    >>> meant(tuple[int, ...], "8,4"), meant(float | None, "3"), meant(int, "3.5")
+    ((8, 4), 3.0, Ellipsis)
+    """
+    x, kind, parts = value_of(text), get_origin(said) or said, get_args(said)
+    if kind in (Union, UnionType):
+        found = (meant(part, text) for part in sorted(parts, key=lambda part: part is str))     # which takes every text
+        return next((y for y in found if y is not ...), ...)
+    if kind is Literal:
+        return next((part for part in parts if part in (x, text)), ...)
+    if kind in (list, tuple, Sequence):
+        words = [str(part) for part in x] if is_series(x) else text.strip("()").split(",")
+        found = [meant(parts[0] if parts else Any, word.strip()) for word in words if word.strip()]
+        return ... if ... in found else tuple(found) if kind is tuple else found
+    if kind is Path:
         return Path(text)
-    if float in kinds and type(x) is int:
+    if kind is float and type(x) is int:
         return float(x)
-    known = [kind for kind in kinds if kind in (bool, int, float, str)]
-    if not known or type(x) in known:
-        return x
-    if str in known:
-        return text
-    raise DataError(f"{option.name} of {name} is {' or '.join(kind.__name__ for kind in known)}, got {text!r}")
+    if kind is str:
+        return x if type(x) is str else text
+    if kind is NoneType:
+        return None if text == "None" else ...
+    return x if kind not in (bool, int, float) or type(x) is kind else ...
+
+
+def kind_of(said: Any) -> str:
+    """An annotation as it is written."""
+    return said.__name__ if isinstance(said, type) and not get_args(said) else str(said)
 
 
 def made_by(path: Path) -> Callable[..., Trainer]:

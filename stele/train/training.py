@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import stele as st
@@ -103,9 +104,10 @@ def sweep(options: TrainOptions) -> None:
                         settings=() if again else (*options.settings, *pairs))
         try:
             one(asked)
-        except SteleError as error:
+        except Exception as error:      # of the user's file too: the runs behind it are done
             failed.append(folder.name)
-            print(f"failed: {error}")
-    print(compared(base))
+            print("failed:", error if isinstance(error, SteleError) else "".join(format_exception(error)))
+    if any(base.glob("*/history.json")):
+        print(compared(base))
     if failed:
         raise DataError(f"{len(failed)} of the runs failed: {', '.join(failed)}")
