@@ -42,6 +42,9 @@ for _ in range(900):
 ODD: dict[str, Callable[[], Any]] = {
     "logits of one axis":     lambda: nn.cross_entropy(st.zeros(3), st.tensor([1, 2])),
     "a bias of numbers":      lambda: nn.Linear(1, 2, bias=np.ones((2, 3))),    # type: ignore[arg-type]
+    "a share beyond floats":  lambda: st.percentile(st.ones(2), 10 ** 400),
+    "bins in a tensor":       lambda: st.histogramdd(st.ones(3, 3), st.tensor(3)),
+    "a second axis of bits":  lambda: st.packbits(st.tensor(3), axis=1),
     "no blocks":              lambda: st.block_diag(),
     "a divisor of 0":         lambda: st.avg_pool2d(st.zeros((1, 1, 4, 4)), 2, divisor_override=0),
     "samples 0 apart":        lambda: st.fft.fftfreq(4, d=0),

@@ -52,6 +52,15 @@ def test_the_numpy_script_prints_the_same_with_numpy() -> None:
     assert changed == 1 and ours == law and "half of the swing   9.5" in ours
 
 
+def test_repairs_name_tests_that_there_are() -> None:
+    text = (DOCS / "repairs.md").read_text()
+    named = re.findall(r"`(\w+)::(\w+)`", text)
+    files = {name: (DOCS.parent / "tests" / f"test_{name}.py").read_text() for name, _ in named}
+    assert not [x for x in named if f"\ndef test_{x[1]}(" not in files[x[0]]]
+    rows = [line for line in text.splitlines() if re.match(r"\| \d+ \|", line)]
+    assert [int(line.split("|")[1]) for line in rows] == [*range(1, 30)] and all("::" in line for line in rows)
+
+
 @pytest.mark.parametrize("path", sorted((DOCS / "guide").glob("*.md")), ids=lambda path: path.stem)
 def test_a_guide_runs(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)

@@ -122,7 +122,7 @@ def packbits(x: Value, *, axis: int | None = None, bitorder: str = "big") -> Val
     """
     if x.dtype.kind not in "iub":
         raise DTypeError(f"packbits needs bools or integers, got {x.dtype}", hint="Write x != 0 of floats.")
-    x, axis = in_line(x, axis)
+    x, axis = in_line(x if x.ndim else reshape(x, (1,)), axis)
     rows = moveaxis(cast(cast(x, bool_), uint8), axis, -1)
     n, many = rows.shape[-1], (rows.shape[-1] + 7) // 8
     each = reshape(pad_axis(rows, rows.ndim - 1, 0, many * 8 - n), (*rows.shape[:-1], many, 8))
@@ -140,7 +140,7 @@ def unpackbits(x: Value, *, axis: int | None = None, count: int | None = None, b
     """
     if x.dtype != uint8:
         raise DTypeError(f"unpackbits needs uint8, got {x.dtype}")
-    x, axis = in_line(x, axis)
+    x, axis = in_line(x if x.ndim else reshape(x, (1,)), axis)
     rows = moveaxis(x, axis, -1)
     y, n = ShiftRight()(expand_dims(rows, (-1,)), places_of_bits(bitorder)) & 1, rows.shape[-1] * 8
     y = reshape(y, (*rows.shape[:-1], n))

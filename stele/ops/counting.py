@@ -194,9 +194,7 @@ def histogram(x: Value, bins: Edges = 10, *, range: Numbers | None = None, weigh
     ([2, 1, 1], [1.0, 2.0, 3.0, 4.0])
     """
     row = reshape(x if x.dtype.is_float else cast(x, float32), (-1,))
-    edges = bins if isinstance(bins, Value) else even_edges(row, positive(bins, "bins of histogram"), range)
-    if edges.ndim != 1:
-        raise ShapeError(f"histogram needs edges (n + 1,) of its bins, got {show(edges.shape)}")
+    edges = edges_of(row, bins, range)
     dtype = promote(edges.dtype, row.dtype)
     given, edges, row = edges, cast(edges, dtype), cast(row, dtype)
     n = edges.shape[0] - 1
@@ -209,6 +207,15 @@ def histogram(x: Value, bins: Edges = 10, *, range: Numbers | None = None, weigh
     if density:
         counts = cast(counts, dtype) / sum(cast(counts, dtype)) / diff(edges)
     return counts, given
+
+
+def edges_of(row: Value, bins: Value | int, range: Any) -> Value:
+    """The edges that are given, or of so many equal bins from end to end of a row."""
+    edges = bins if isinstance(bins, Value) else even_edges(row, positive(bins, "bins of histogram"), range)
+    if edges.ndim != 1:
+        raise ShapeError(f"histogram needs edges (n + 1,) of its bins, got {show(edges.shape)}",
+                         hint=None if edges.ndim else "Write int(bins) for so many equal ones.")
+    return edges
 
 
 def even_edges(row: Value, bins: int, ends: Numbers | None) -> Value:

@@ -8,7 +8,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.types import float32, int64, is_zero, product, promote, same, show
 from stele.ops.arguments import is_series, positive, sequence
-from stele.ops.counting import Edges, even_edges
+from stele.ops.counting import Edges, edges_of
 from stele.ops.cumulative import diff
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.base import Numbers
@@ -32,7 +32,7 @@ def histogram_bin_edges(x: Value, bins: Edges = 10, *, range: Numbers | None = N
     [0.0, 1.0, 2.0, 3.0]
     """
     row = reshape(x if x.dtype.is_float else cast(x, float32), (-1,))
-    return bins if isinstance(bins, Value) else even_edges(row, positive(bins, "bins"), range)
+    return edges_of(row, bins, range)
 
 
 def digitize(x: Value, bins: Value, *, right: bool = False) -> Value:

@@ -119,7 +119,7 @@ def hundredth(q: Numbers) -> Numbers:
         return q / 100
     try:
         return np.asarray(q, np.float64) / 100
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         refuse("q", "a number from 0 to 100, or several", q)
 
 
