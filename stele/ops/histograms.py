@@ -7,7 +7,7 @@ from typing import Any
 from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.types import float32, int64, is_zero, product, promote, same, show
-from stele.ops.arguments import is_series, positive, sequence
+from stele.ops.arguments import is_series, sequence
 from stele.ops.counting import Edges, edges_of
 from stele.ops.cumulative import diff
 from stele.ops.elementwise.arithmetic import Equal, Select
