@@ -443,6 +443,21 @@ def test_data_to_validate_on_are_those_of_the_epoch(stop: int, tmp_path: Path) -
     assert learn("parts") == learn("whole")
 
 
+def test_a_look_at_the_data_in_the_midst_of_an_epoch_changes_nothing() -> None:
+    class Looking(train.Callback):
+        def on_batch_end(self, trainer: train.Trainer) -> None:
+            before = trainer.data.state_dict()
+            losses.append(trainer.evaluate(trainer.data)["loss"])
+            assert trainer.data.state_dict() == before
+
+    losses = list[float]()
+    models = [net(), net()]
+    for model, callbacks in zip(models, ([], [Looking()])):
+        st.manual_seed(5)
+        train.fit(model, loader(), loss="cross_entropy", epochs=2, callbacks=callbacks)
+    assert len(set(losses)) == len(losses) == 6 and bits(models[0]) == bits(models[1])
+
+
 WRONG: list[tuple[dict[str, Any], type[SteleError], str]] = [
     ({"loss": "crossentropy"}, OptionError, "Did you mean 'cross_entropy'?"),
     ({"optimizer": "adamm"}, OptionError, "Did you mean 'adam'?"),

@@ -9,6 +9,7 @@ import stele as st
 from stele import metrics, nn, optim
 from stele.arrays.tensor import Tensor
 from stele.data import Loader
+from stele.eager.follow import reading
 from stele.errors import ArgumentError, DataError, OptionError, kind
 from stele.interop.names import LOSSES as ELSEWHERE
 from stele.ops.arguments import choice, is_dict, is_many, is_mapping, is_series, number
@@ -177,11 +178,9 @@ def first_of(data: Any) -> Batch:
     return batch
 
 
-def at_epoch(data: Any, epoch: int) -> Any:
-    """Data of which the next pass is that of an epoch, however often it was read before."""
-    if isinstance(data, Loader):
-        data.load_state_dict(data.state_dict() | {"epoch": epoch, "batch": 0})
-    return data
+def at_epoch(data: Any, epoch: int) -> Iterable[Batch]:
+    """The batches of an epoch, however often data was read before; a loop over the same loader goes on as it stood."""
+    return reading(data.batches(epoch)) if isinstance(data, Loader) else data
 
 
 def made_whole(model: nn.Module, run: Callable[[], Any]) -> None:
