@@ -1,4 +1,4 @@
-"""All cases of the backend suite of the `onnx` wheel: `python -m tests.long_onnx [PATTERN]`."""
+"""All cases of the backend suite of the `onnx` wheel: `python -m tests.long_onnx [PATTERN]`, or graphs of a folder."""
 from __future__ import annotations
 
 import argparse
@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import onnx_graphs
 from onnx_suite import EXCLUDED, Unsaid, cases
 
 
@@ -17,13 +18,18 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("pattern", nargs="?", default="", help="a regular expression of names")
     parser.add_argument("--compiled", action="store_true", help="compile every model that can be")
     parser.add_argument("--exported", action="store_true", help="export every model, and run it in ONNX Runtime")
+    parser.add_argument("--folder", type=Path, help="graphs with what they give beside them, in place of the suite")
+    parser.add_argument("--rewritten", action="store_true", help="those of a folder in ways that keep what they give")
+    parser.add_argument("--seed", type=int, default=0, help="of what is rewritten")
     asked = parser.parse_args(argv)
     how = Counter[str]() if asked.exported else None
     pattern = re.compile(asked.pattern)
     failed: list[str] = []
     unsaid = Counter[str]()
     passed = excluded = 0
-    for name, run in cases(asked.compiled, how):
+    every = cases(asked.compiled, how) if asked.folder is None else onnx_graphs.cases(
+        asked.folder, asked.compiled, asked.rewritten, asked.seed)
+    for name, run in every:
         if not pattern.search(name):
             continue
         if name in EXCLUDED:

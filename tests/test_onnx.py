@@ -14,6 +14,7 @@ from stele.errors import ArgumentError, DataError
 
 onnx = pytest.importorskip("onnx", reason="needs the onnx wheel: pip install 'stele-dl[onnx]'")
 
+import onnx_graphs  # noqa: E402
 import onnx_suite  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
@@ -34,6 +35,32 @@ def test_suite(name: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_suite_compiled(name: str) -> None:
     COMPILED[name]()
+
+
+GRAPH = """<ir_version: 8, opset_import: ["": 16]> g (float[2,3] x, bool b) => (float[n] y, int64[2] s)
+<float[3] w = {0.5, -1, 2}> {
+  h = Mul(x, w)
+  c = If(b) <then_branch = t () => (float[2,3] u) {u = Relu(h)}, else_branch = e () => (float[2,3] v) {v = Neg(h)}>
+  s = Shape(c)
+  a = Constant <value_ints = [0]> ()
+  z = ReduceSum <keepdims = 0> (c, a)
+  y = Add(z, w)
+}"""
+
+
+def test_graphs_of_a_folder_are_compared_as_they_are_and_rewritten(tmp_path: Path) -> None:
+    x, w = np.float32([[1, 2, 3], [4, -5, 6]]), np.float32([0.5, -1, 2])
+    onnx.save(onnx.parser.parse_model(GRAPH), tmp_path / "a.onnx")
+    known = {"in_x": x, "in_b": np.array(True), "out_y": np.maximum(x * w, 0).sum(0) + w, "out_s": np.array([2, 3])}
+    np.savez(tmp_path / "a.npz", **known)
+    every = [*onnx_graphs.cases(tmp_path), *onnx_graphs.cases(tmp_path, rewritten=True)]
+    assert [name for name, _ in every] == ["a", *(f"a, {rewrite.__name__}" for rewrite in onnx_graphs.REWRITES)]
+    for _, run in every:
+        run()
+    np.savez(tmp_path / "a.npz", **known | {"out_y": known["out_y"] + 1})
+    for _, run in every:
+        with pytest.raises(AssertionError):
+            run()
 
 
 def test_what_is_excluded_is_there() -> None:
