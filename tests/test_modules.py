@@ -313,3 +313,51 @@ def test_a_transposed_convolution_is_told_its_size() -> None:
         np.testing.assert_allclose(st.compile(layer)(x, size).numpy(), again(x).numpy(), rtol=1e-6)
     with pytest.raises(ShapeError, match=r"from \[7, 9\] to \[8, 10\]"):
         layer(x, (9, 9))
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        self.first, self.norm = nn.Linear(3, 3), nn.BatchNorm1d(3)
+        self.second = nn.Linear(3, 3)
+        self.second.weight = self.first.weight
+        self.scales = [nn.Parameter(st.ones(3)), {"more": nn.Parameter(st.ones(3))}]
+
+    def forward(self, x: st.Tensor, times: int = 1) -> st.Tensor:
+        return self.second(self.norm(self.first(x))) * self.scales[0] * self.scales[1]["more"] * times
+
+
+@pytest.mark.parametrize("style", STYLES[:2])
+def test_a_module_is_called_with_other_tensors(style: Any) -> None:
+    st.manual_seed(0)
+    model, other = Tied(), Tied()
+    before = {name: x.tolist() for name, x in model.state_dict().items()}
+    held = dict(model.named_parameters())
+    call = style(lambda tensors, x: nn.functional_call(model, tensors, (x,), {"times": 2}))
+    for n in (4, 4, 3):
+        x = st.randn(n, 3)
+        found = call({**dict(other.named_parameters()), **{n: b.clone() for n, b in other.named_buffers()}}, x)
+        assert np.allclose(found.numpy(), other(x, 2).numpy(), atol=1e-6)
+    assert {name: x.tolist() for name, x in model.state_dict().items()} == before
+    assert dict(model.named_parameters()) == held and model.second.weight is model.first.weight
+    assert call({}, st.ones(2, 3)).tolist() == model(st.ones(2, 3), 2).tolist()
+    with pytest.raises(UnknownName, match=r"this Tied has no 'fist\.bias'.* Did you mean 'first\.bias'"):
+        nn.functional_call(model, {"fist.bias": st.ones(3)}, st.ones(2, 3))
+
+
+@pytest.mark.parametrize("style", STYLES[:2])
+def test_gradients_go_through_steps_of_an_inner_loop_and_over_examples(style: Any) -> None:
+    model = nn.Linear(1, 1)
+    w = model.weight.item() * 1.0
+
+    @style
+    def outer(x: st.Tensor) -> st.Tensor:
+        own = {"weight": model.weight, "bias": st.zeros(1)}
+        (g,) = st.gradients((nn.functional_call(model, own, x) ** 2).sum(), [own["weight"]])
+        model.zero_grad()
+        (nn.functional_call(model, own | {"weight": own["weight"] - 0.1 * g}, x) ** 2).sum().backward()
+        return model.weight.grad
+
+    assert outer(st.ones(1, 1)).item() == pytest.approx(2 * w * 0.8 ** 2, rel=1e-5)     # of (w - 0.2 w) ** 2
+    assert outer(st.ones(1, 1) * 2).item() == pytest.approx(2 * 4 * w * 0.2 ** 2, rel=1e-4)
+    many = style(st.vmap(lambda weight, x: nn.functional_call(model, {"weight": weight}, x)))
+    assert many(st.ones(5, 1, 1), st.ones(5, 2, 1)).shape == (5, 2, 1)

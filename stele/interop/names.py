@@ -6,7 +6,7 @@ Table = Mapping[str, str]
 
 FRAMEWORKS: Table = {   # of the package itself
     "inference_mode": "st.no_grad()", "autograd": "st.grad(f), or loss.backward()",
-    "func": "st.grad(f), st.vmap(f) or st.jacobian(f)",
+    "func": "st.grad(f), st.vmap(f) or st.jacobian(f)", "functional_call": "nn.functional_call(model, tensors, x)",
     "backends": "nothing: results are the same bits with any threads; st.set_threads(n) says how many",
     "distributed": "nothing: a step runs on all cores of one machine", "lax": "st, such as st.scan or st.cond",
     **dict.fromkeys(("autocast", "amp"), "st.compile(step, precision='bf16')"),

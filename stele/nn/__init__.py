@@ -170,6 +170,7 @@ from stele.nn.shapes import (
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )
+from stele.nn.stateless import functional_call
 from stele.nn.summary import Summary, summary
 from stele.nn.transformer import (
     Transformer,
@@ -350,6 +351,7 @@ __all__ = [
     "binary_cross_entropy_with_logits",
     "cross_entropy",
     "functional",
+    "functional_call",
     "init",
     "mse_loss",
     "summary",
