@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import onnx_graphs
 from onnx_suite import EXCLUDED, Unsaid, cases
 
+import stele as st
+
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -27,8 +29,9 @@ def main(argv: list[str] | None = None) -> int:
     failed: list[str] = []
     unsaid = Counter[str]()
     passed = excluded = 0
+    runs = onnx_graphs.exported if asked.exported else st.compile if asked.compiled else onnx_graphs.plain
     every = cases(asked.compiled, how) if asked.folder is None else onnx_graphs.cases(
-        asked.folder, asked.compiled, asked.rewritten, asked.seed)
+        asked.folder, runs, asked.rewritten, asked.seed)
     for name, run in every:
         if not pattern.search(name):
             continue

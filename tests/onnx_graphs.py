@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, version_converter
+from onnx_suite import in_runtime
 
 import stele as st
 from stele.interop import onnx as so
@@ -124,23 +125,43 @@ def around(model: Any, nodes: list[Any], inputs: list[Any], outputs: list[Any], 
     return helper.make_model(graph, opset_imports=[*model.opset_import], ir_version=max(8, model.ir_version))
 
 
-def cases(folder: Path, compiled: bool = False, rewritten: bool = False, seed: int = 0
+Run = Callable[..., Any]
+
+
+def plain(module: Any) -> Run:
+    """Runs a model node by node."""
+    return module
+
+
+def exported(module: Any) -> Run:
+    """Writes a model as it is imported, and runs that in ONNX Runtime."""
+    def run(*x: Any) -> Any:
+        with tempfile.TemporaryDirectory() as folder:
+            so.export(module, x, path := Path(folder) / "model.onnx")
+            made = onnx.load(path)
+        onnx.checker.check_model(made, full_check=True)
+        feed = {i.name: a.numpy() for i, a in zip(made.graph.input, x, strict=True)}
+        return [*map(st.tensor, in_runtime(made, feed))]
+
+    return run
+
+
+def cases(folder: Path, how: Callable[[Any], Run] = plain, rewritten: bool = False, seed: int = 0
           ) -> Iterator[tuple[str, Callable[[], None]]]:
     """The graphs of a folder by name, each with what runs it and compares: as it is, or rewritten in every way."""
     for path in sorted(folder.glob("*.onnx")):
         for rewrite in REWRITES if rewritten else (None,):
             name = path.stem if rewrite is None else f"{path.stem}, {rewrite.__name__}"
-            yield name, partial(compare, path, rewrite, random.Random(f"{seed} {name}"), compiled)
+            yield name, partial(compare, path, rewrite, random.Random(f"{seed} {name}"), how)
 
 
-def compare(path: Path, rewrite: Callable[[Any, random.Random], Any] | None, draw: random.Random, compiled: bool
-            ) -> None:
+def compare(path: Path, rewrite: Callable[[Any, random.Random], Any] | None, draw: random.Random,
+            how: Callable[[Any], Run]) -> None:
     """Runs one graph, and compares dtypes, shapes and numbers with those beside it."""
     made: Any = path if rewrite is None else rewrite(onnx.load(path), draw)
     module = so.load(made if isinstance(made, Path) else made.SerializeToString())
     with np.load(path.with_suffix(".npz")) as known, st.no_grad():
-        run: Any = st.compile(module) if compiled else module
-        found = run(*(st.tensor(known[f"in_{x.name}"]) for x in module.inputs))
+        found = how(module)(*(st.tensor(known[f"in_{x.name}"]) for x in module.inputs))
         for x, y in zip(module.outputs, found if isinstance(found, tuple | list) else [found], strict=True):
             expected, given = known[f"out_{x.name}"], y.numpy()
             assert (given.dtype, given.shape) == (expected.dtype, expected.shape), (x.name, given.dtype, given.shape)
