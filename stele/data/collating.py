@@ -17,8 +17,9 @@ Empty = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 def collate(samples: Sequence[Any]) -> Any:
     """A batch of samples: the same tuples and dicts, with arrays of a first axis more.
 
-    Numbers become arrays (N,): int64, float32 (of Python's floats), bool; arrays of a shape are stacked to (N, ...) and
-    keep their dtype; lists of numbers are arrays, texts stay lists of them. It is what a Loader does without `collate`.
+    Numbers become arrays (N,): int64, float32 (of Python's floats, ints beside them), bool; arrays of a shape are
+    stacked to (N, ...) and keep their dtype; lists of numbers are arrays, texts stay lists of them. It is what a Loader
+    does without `collate`.
     Raises DataError for samples of different shapes or structures, and for what no batch can hold.
 
     >>> data.collate([(np.zeros(3), {"label": 1, "text": "a"}), (np.ones(3), {"label": 2, "text": "b"})])
@@ -32,7 +33,7 @@ def joined(samples: Sequence[Any], empty: Empty, where: str = "a sample") -> Any
     """`collate`, into arrays that `empty` makes; `where` says of which part of a sample an error is."""
     first = samples[0]
     if is_mapping(first):
-        _alike(samples, where, lambda s: tuple(s) if is_mapping(s) else None)
+        _alike(samples, where, lambda s: set(s) if is_mapping(s) else None)
         return {name: joined([s[name] for s in samples], empty, f"{where}[{name!r}]") for name in first}
     if isinstance(first, tuple):
         _alike(samples, where, lambda s: len(s) if isinstance(s, tuple) else None)      # pyright: ignore
@@ -98,8 +99,17 @@ def _stacked(samples: Sequence[Any], empty: Empty, where: str) -> np.ndarray:
         raise DataError(f"{where.replace('a sample', 'sample')} has shapes {', '.join(map(str, shapes[:4]))}",
                         hint="Samples of a batch need one shape: cut or pad them, or write collate=data.pad or "
                              "collate=list. Arrays that belong together go into a tuple: Loader((x, y), batch_size).")
-    dtype = arrays[0].dtype if len({a.dtype for a in arrays}) == 1 else np.result_type(*arrays)
-    return np.stack(arrays, out=empty((len(arrays), *shape), dtype))
+    return np.stack(arrays, out=empty((len(arrays), *shape), common(samples, arrays)))
+
+
+def common(samples: Sequence[Any], arrays: Sequence[np.ndarray]) -> np.dtype[Any]:
+    """The dtype of leaves and of the arrays that they are; whole numbers of Python beside floats are such, as in a
+    tensor."""
+    if all(array.dtype == arrays[0].dtype for array in arrays):
+        return arrays[0].dtype
+    found = np.result_type(*arrays)
+    is_python = found == np.float64 and all(type(x) in (bool, int, float, list) for x in samples)
+    return np.dtype(np.float32) if is_python else found
 
 
 def mapped(f: Callable[[Any], Any], x: Any, lists: bool = True) -> Any:
@@ -155,7 +165,7 @@ def pad(samples: Sequence[Any], value: Any = 0, *, fields: Sequence[Any] | None 
     first = _many(samples)[0]
     width = _multiple(multiple)
     if is_mapping(first):
-        _alike(samples, "a sample", lambda s: tuple(s) if is_mapping(s) else None)
+        _alike(samples, "a sample", lambda s: set(s) if is_mapping(s) else None)
         names, made = list(first), dict[Any, Any]()
         for name in names:
             part = [s[name] for s in samples]
@@ -181,11 +191,11 @@ def _padded(parts: Sequence[Any], value: Any, multiple: int, left: bool, where: 
     if any(not a.ndim or a.shape[1:] != arrays[0].shape[1:] for a in arrays):
         shapes = ", ".join(map(str, sorted({a.shape for a in arrays})[:4]))
         raise DataError(f"sequences to be padded differ in their first axis alone, but {where} has shapes {shapes}.")
-    full = [a.dtype for a in arrays if a.size] or [arrays[0].dtype]     # an empty list is one of floats
+    full = [a for a in arrays if a.size] or arrays      # an empty list is one of floats
     lengths = np.array([len(a) for a in arrays], np.int64)
     longest = -(-int(lengths.max()) // multiple) * multiple
     try:
-        x = np.full((len(arrays), longest, *arrays[0].shape[1:]), value, np.result_type(*full))
+        x = np.full((len(arrays), longest, *arrays[0].shape[1:]), value, common(parts, full))
     except (TypeError, ValueError) as error:
         raise DataError(f"value of pad is {value!r:.40}, which does not stand beside elements of {where}: {error}."
                         ) from None

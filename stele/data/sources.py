@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stele.data.collating import leaf, mapped
+from stele.data.collating import common, leaf, mapped
 from stele.data.dataset import Dataset, IterableDataset, Subset
 from stele.data.sets import ArrayDataset, Splits
 from stele.data.tables import is_frame, table
@@ -132,7 +132,7 @@ def _column(k: int, parts: list[Any]) -> np.ndarray:
     if len(shapes := {array.shape for array in arrays}) > 1:
         raise DataError(f"entry {k} of the samples has shapes {', '.join(map(str, sorted(shapes)[:4]))}",
                         hint="Samples of a batch need one shape: cut or pad them, or write collate=data.pad.")
-    return np.stack(arrays)
+    return np.stack(arrays, dtype=common(parts, arrays), casting="same_kind")
 
 
 def _is_stream(given: Any) -> bool:

@@ -18,11 +18,27 @@ Pair = namedtuple("Pair", "x y")
 def test_leaves() -> None:
     for samples, dtype in (([1, 2], np.int64), ([1.5, 2.0], np.float32), ([True, False], np.bool_),
                            ([np.float64(1), np.float64(2)], np.float64), ([np.uint8(1), np.uint8(2)], np.uint8),
-                           ([[1.5], [2.5]], np.float32), ([1, 2.5], np.float64)):
+                           ([[1.5], [2.5]], np.float32), ([1, 2.5], np.float32),
+                           ([[1], [2.5]], np.float32), ([1, np.float64(2.5)], np.float64),
+                           ([np.int64(1), 2.5], np.float64)):
         batch = collate(samples)
         assert batch.dtype == dtype and batch.tolist() == samples
     assert collate(["a", "b"]) == ["a", "b"] and collate([["a"], ["b", "c"]]) == [["a"], ["b", "c"]]
     assert collate([st.ones(2), st.zeros(2)]).tolist() == [[1, 1], [0, 0]]
+
+
+def test_columns_of_samples_and_batches_of_them_have_one_dtype() -> None:
+    samples = [(np.zeros(2), k if k % 2 else k / 4) for k in range(5)]
+    for given in (samples, [dict(zip("xy", sample)) for sample in samples]):
+        for batch in Loader(given, batch_size=2):
+            labels = [*batch.values()][1] if isinstance(batch, dict) else batch[1]
+            assert labels.dtype == np.float32 or labels.tolist() == [1]
+
+
+def test_entries_of_samples_stand_in_any_order() -> None:
+    samples = [{"a": np.zeros(2), "b": np.ones(2), "k": 0}, {"k": 1, "b": np.ones(2), "a": np.zeros(2)}]
+    for batch in (collate(samples), *Loader(samples, 2), *Loader(samples, 2, collate=collate)):
+        assert {name: x.tolist() for name, x in batch.items()} == {"a": [[0, 0]] * 2, "b": [[1, 1]] * 2, "k": [0, 1]}
 
 
 def test_structures() -> None:
@@ -51,6 +67,7 @@ def test_padding() -> None:
     assert lengths.tolist() == [3, 1, 0] and lengths.dtype == np.int64 and texts == ["a", "b", "c"]
     x, lengths = pad([[1.5], [2.5, 3.5]], -1, left=True, multiple=3)
     assert x.tolist() == [[-1, -1, 1.5], [-1, 2.5, 3.5]] and x.dtype == np.float32
+    assert pad([[1, 2], [2.5], []])[0].dtype == np.float32 and pad([[1, 2], []])[0].dtype == np.int64
     frames = pad([{"sound": np.ones((k, 2)), "image": np.zeros(3), "y": k} for k in (1, 4)], fields=["sound"])
     assert list(frames) == ["sound", "sound_lengths", "image", "y"]
     assert frames["sound"].shape == (2, 4, 2) and frames["sound"].sum() == 10 and frames["image"].shape == (2, 3)
