@@ -16,7 +16,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def test_the_distribution_has_a_name_of_its_own() -> None:
-    assert PROJECT["project"]["name"] == "stele-dl" and FRAMEWORKS["stele"].install == "stele-dl"
+    assert PROJECT["project"]["name"] == "stele-dl" and FRAMEWORKS["stele"].install == "pip install stele-dl"
     assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "stele.__version__"}
 
 

@@ -103,8 +103,8 @@ class BenchOptions:
     frameworks: Annotated[tuple[str, ...], Option(Names("framework", _frameworks), "NAME,...", lambda: (
         f"of {', '.join(_frameworks())}; default: all that are installed"))] = ()
     pythons: Annotated[Mapping[str, Path], Option(Interpreter(_frameworks), "FRAMEWORK=PATH", (
-        "an interpreter of another environment that has the framework; may be repeated"), several="times",
-        flag="--python")] = field(default_factory=dict[str, Path])
+        "an interpreter of another environment that has the framework, for r an Rscript; may be repeated"),
+        several="times", flag="--python")] = field(default_factory=dict[str, Path])
     quick: Annotated[bool, Flag("less time for each, and no finals in fresh processes")] = False
     threads: Annotated[int | None, Option(Whole(1, MAX_THREADS), "N", (
         "threads of each framework; default: one per core"))] = None

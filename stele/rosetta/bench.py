@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -60,7 +61,12 @@ class Entry:
     @property
     def precision(self) -> str:
         """What the mode computes in."""
-        return next((word for word in ("bf16", "tf32") if word in self.mode.split()), "float32")
+        return next((word for word in ("bf16", "tf32", "float64", "int32") if word in self.mode.split()), "float32")
+
+    @property
+    def league(self) -> str:
+        """The precision it is compared and ranked by: what computes in more, or in integers, is beside float32."""
+        return self.precision if self.precision in ("bf16", "tf32") else "float32"
 
     @property
     def keeps(self) -> bool:
@@ -96,17 +102,21 @@ class Bench:
             for framework in self.pythons:
                 if program(framework, workload).exists():
                     self.heats(framework, workload, rows, weights, found)
+                else:
+                    self.say(f"{workload}: no program for {framework}")
             for row in rows:
                 entries = [e for e in self.entries if e.row is row]
-                judged = verdicts(found[row.name], {(e.framework, e.mode): e.precision for e in entries})
+                judged = verdicts(found[row.name], {(e.framework, e.mode): e.league for e in entries})
                 for e in entries:
                     e.verdict = judged.get((e.framework, e.mode), e.verdict)
                 if self.effort.processes:
                     self.final(contenders(entries), weights)
+                shutil.rmtree(self.folder / f"inputs-{row.name}", ignore_errors=True)
 
     def heats(self, framework: str, workload: str, rows: Sequence[Row], weights: Path | None,
               found: dict[str, dict[tuple[str, str], Numbers]]) -> None:
-        """Every mode of a framework on the rows of a workload, a process for each mode."""
+        """Every mode of a framework on the rows of a workload, a process for each mode; one more where it cannot be
+        told later that its allocator is to keep memory."""
         path = program(framework, workload)
         for number, mode in enumerate(modes(path)):
             self.say(f"{workload}: {framework} {mode}")
@@ -116,22 +126,28 @@ class Bench:
             try:
                 with Process(self.pythons[framework], path, self.threads, cache) as process:
                     self.heat(process, entries, weights, found)
+                    quick = [e for e in entries if not e.note]
+                    if not quick:
+                        continue
+                    if told := process.ask("keep")["kept"]:
+                        self.keep(process, quick, weights, loaded=len(entries) == 1)
+                if not told:
+                    with Process(self.pythons[framework], path, self.threads, cache, keeping=True) as process:
+                        self.keep(process, quick, weights)
             except Died as death:
                 for e in entries:
                     e.note = e.note if e.installed else f"died: {death}"
 
     def heat(self, process: Process, entries: Sequence[Entry], weights: Path | None,
              found: dict[str, dict[tuple[str, str], Numbers]]) -> None:
-        """Results to be compared first, then calls as installed, then calls with an allocator that keeps memory."""
+        """Results to be compared first, then calls as installed."""
         trains = WORKLOADS[entries[0].row.workload].trains
         for e in entries:
             results = self.folder / f"{e.framework}-{e.row.name}.npz"
-            process.ask("load", **loading(e, weights))
+            process.ask("load", **self.loading(e, weights))
             answer = process.ask("check", path=str(results), steps=STEPS, seconds=CHECK_SECONDS)
             e.cold, e.steps = answer["seconds"], answer["steps"] if trains else None
-            with np.load(results) as arrays:
-                found[e.row.name][e.framework, e.mode] = dict(arrays)
-            results.unlink()
+            found[e.row.name][e.framework, e.mode] = fetched(results)
             if trains:
                 process.ask("call")     # of the model with dropout, which compiles anew
             if (once := self.second_call(process, e.row)) is not None:
@@ -139,12 +155,12 @@ class Bench:
             else:
                 self.take(process, e, e.installed, self.effort.heat)
             e.memory = process.ask("memory")["mb"]
-        quick = [e for e in entries if not e.note]
-        if not quick or not process.ask("keep")["kept"]:
-            return
-        for e in quick:
-            if len(entries) > 1:
-                process.ask("load", **loading(e, weights))
+
+    def keep(self, process: Process, entries: Sequence[Entry], weights: Path | None, loaded: bool = False) -> None:
+        """Calls with an allocator that keeps memory; of an entry whose inputs are `loaded` they go on."""
+        for e in entries:
+            if not loaded:
+                process.ask("load", **self.loading(e, weights))
                 process.ask("call")
             self.take(process, e, e.keeping, self.effort.heat)
             e.room = process.ask("memory")["mb"]
@@ -159,7 +175,7 @@ class Bench:
 
     def best(self, row: Row) -> float:
         """The least milliseconds on a row so far."""
-        return min((e.ms for e in self.entries if e.row is row and e.precision == "float32"), default=float("inf"))
+        return min((e.ms for e in self.entries if e.row is row and e.league == "float32"), default=float("inf"))
 
     def take(self, process: Process, e: Entry, samples: list[float], seconds: float, least: int = 3) -> None:
         """Some more samples."""
@@ -198,13 +214,31 @@ class Bench:
                 peak = process.ask("memory")["mb"]
                 e.memory, e.processes = peak if number == 0 else max(peak, e.memory or 0), number + 1
 
-            each(lambda e, process: process.tell("load", **loading(e, weights)))
+            each(lambda e, process: process.tell("load", **self.loading(e, weights)))
             each(lambda e, process: process.answer())
             time.sleep(4 * REST)    # what was loaded last is busy the longest
             each(first_call)
             for _ in range(self.effort.laps):
                 each(lambda e, process: self.take(process, e, e.final, self.effort.turn, least=1))
             each(memory)
+
+    def loading(self, e: Entry, weights: Path | None) -> dict[str, Any]:
+        """The arguments of `load`: programs in Python draw their inputs, others are given what Stele's draws."""
+        workload = WORKLOADS[e.row.workload]
+        if program(e.framework, e.row.workload).suffix != ".py":
+            return {"mode": e.mode, "inputs": str(self.inputs(e.row))}
+        return {"mode": e.mode, "sizes": dict(e.row.sizes), "trains": workload.trains,
+                "weights": weights and str(weights), **({"dropout": True} if workload.dropout else {})}
+
+    def inputs(self, row: Row) -> Path:
+        """A folder of .npy files with the inputs of a row, in their order."""
+        folder = self.folder / f"inputs-{row.name}"
+        if not folder.exists():
+            folder.mkdir()
+            drawn = importlib.import_module(f"stele.rosetta.stele.{row.workload}").data(**row.sizes)
+            for number, array in enumerate(drawn):
+                np.save(folder / f"{number:02}.npy", array)
+        return folder
 
     def finalist(self, e: Entry) -> Process:
         name = f"{e.framework}-{e.mode}-{e.row.name}"
@@ -214,7 +248,7 @@ class Bench:
 
 def contenders(entries: Sequence[Entry]) -> list[Entry]:
     """Who is in the final of a row: Stele, and peers that may be the best; nobody whose numbers are wrong."""
-    fit = sorted((e for e in entries if e.verdict.agrees is not False and e.precision == "float32" and not e.note),
+    fit = sorted((e for e in entries if e.verdict.agrees is not False and e.league == "float32" and not e.note),
                  key=lambda e: e.ms)
     ours, peers = ([e for e in fit if (e.framework == "stele") is own] for own in (True, False))
     first = {e.framework: e for e in reversed(peers)}
@@ -229,11 +263,16 @@ def memory_available() -> float:
     return int(Path("/proc/meminfo").read_text().partition("MemAvailable:")[2].split()[0]) / 1024
 
 
-def loading(e: Entry, weights: Path | None) -> dict[str, Any]:
-    """The arguments of `load`."""
-    workload = WORKLOADS[e.row.workload]
-    return {"mode": e.mode, "sizes": dict(e.row.sizes), "trains": workload.trains,
-            "weights": weights and str(weights), **({"dropout": True} if workload.dropout else {})}
+def fetched(results: Path) -> Numbers:
+    """What a worker left: an .npz file, or a folder of .npy files; it is gone afterwards."""
+    if results.is_dir():
+        found = {file.stem: np.load(file) for file in results.iterdir()}
+        shutil.rmtree(results)
+        return found
+    with np.load(results) as arrays:
+        found = dict(arrays)
+    results.unlink()
+    return found
 
 
 def draw_weights(workload: str, folder: Path) -> Path:

@@ -12,6 +12,7 @@ from stele.rosetta.report import (
     about_frameworks,
     about_machine,
     cells,
+    lacking,
     summary,
 )
 from stele.rosetta.rows import WORKLOADS
@@ -25,8 +26,9 @@ counts. The fastest are then timed again in fresh processes, in turns; the first
 (`first call`), the others find them filled (`warm`). Times are medians of single calls, each waited for; `of peak` is
 the share of the measured peak that bounds the work, of memory or of multiply-adds of float32 vectors (direct
 convolutions counted, so fewer multiplications can exceed it, and so can tile registers). A mode whose second call takes
-more than 20 times the best is sampled once. A star marks times that were measured once, or while others used the CPUs:
-another run may find another time."""
+more than 20 times the best is sampled once. R computes in float64, which `precision` says, and is compared and ranked
+beside float32; its programs read the same inputs from files. A star marks times that were measured once, or while
+others used the CPUs: another run may find another time."""
 
 
 def markdown(found: Findings) -> str:
@@ -34,10 +36,10 @@ def markdown(found: Findings) -> str:
     parts = ["# Benchmarks", f"Written by `{found.command}` on {found.date}.", f"{about_machine(found)}.", HOW,
              "## Stele beside the best of the others", table(SUMMARY, summary(found)),
              "## Frameworks", table(FRAMEWORK_HEADS, about_frameworks(found)),
-             *(f"{name}: {why}." for name, why in found.left_out.items())]
+             *(f"{line}." for line in lacking(found))]
     for name, entries in found.by_row():
         title = WORKLOADS[entries[0].row.workload].title
-        lines = [cells(e, found.best(entries, e.precision), found) for e in entries]
+        lines = [cells(e, found.best(entries, e.league), found) for e in entries]
         parts += [f"## {name}", f"{title[0].upper()}{title[1:]}.", table(HEADS, lines)]
     if found.runs:
         parts += ["## Full trainings", table(RUN_HEADS, found.runs)]

@@ -53,7 +53,7 @@ def page(found: Findings) -> str:
     """The whole HTML text."""
     charts = "\n".join(chart(name, entries, found) for name, entries in found.by_row())
     details = "\n".join(
-        section(name, table(HEADS, [cells(e, found.best(entries, e.precision), found) for e in entries], "names"))
+        section(name, table(HEADS, [cells(e, found.best(entries, e.league), found) for e in entries], "names"))
         for name, entries in found.by_row())
     runs = section("Full trainings", table(RUN_HEADS, found.runs)) if found.runs else ""
     star = f"<br>{STAR}" if starred(found) else ""
@@ -93,10 +93,10 @@ def chart(name: str, entries: Sequence[Entry], found: Findings) -> str:
 def bar(e: Entry, longest: float, best: float) -> str:
     """The label and the bar of one entry."""
     ours = "stele" if e.framework == "stele" else ""
-    look = " ".join(filter(None, (ours, "" if ranked(e) and e.precision == "float32" else "low",
+    look = " ".join(filter(None, (ours, "" if ranked(e) and e.league == "float32" else "low",
                                   "doubtful" if doubts(e) else "")))
     cut = '<span class="cut">…</span>' if e.ms > longest else ""
-    times = f"{e.ms / best:.2f} x" if ranked(e) and e.precision == "float32" else \
+    times = f"{e.ms / best:.2f} x" if ranked(e) and e.league == "float32" else \
         e.precision if ranked(e) else agreement(e)
     width = min(e.ms / longest, 1) * 62
     return (f'<span class="{"ours" if ours else ""}"><b>{escape(e.framework)}</b> {escape(e.mode)}</span>'

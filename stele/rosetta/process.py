@@ -12,7 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-WORKER = Path(__file__).resolve().parent / "worker.py"
+HERE = Path(__file__).resolve().parent
+WORKERS = {".py": (HERE / "worker.py",), ".R": ("--vanilla", HERE / "worker.R")}    # by what programs end in
 KEEPING = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "1000000000000"}
 PATIENCE = 300.0      # seconds that one command may take
 
@@ -25,11 +26,11 @@ class Process:
     """A worker process: `ask` it for one thing after the other; leaving the `with` block ends it."""
 
     def __init__(self, python: Path, program: Path, threads: int, cache: Path, keeping: bool = False,
-                 worker: Path = WORKER) -> None:
+                 worker: Path | None = None) -> None:
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  closed by `end`
         self.process = subprocess.Popen(
-            [str(python), str(worker), str(program), str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self.errors, text=True, start_new_session=True,
+            [str(part) for part in (python, *((worker,) if worker else WORKERS[program.suffix]), program, threads)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True, start_new_session=True,
             env=environment(threads, cache) | (KEEPING if keeping else {}))
 
     def __enter__(self) -> Self:
@@ -97,7 +98,8 @@ def environment(threads: int, cache: Path) -> dict[str, str]:
     return {
         **{name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
         **{name: str(cache / folder) for name, folder in folders.items()},
-        **dict.fromkeys(("STELE_THREADS", "OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), str(threads)),
+        **dict.fromkeys(("STELE_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+                        "TF_NUM_INTRAOP_THREADS"), str(threads)),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "tensorflow",
         "PYTENSOR_FLAGS": f"base_compiledir={cache / 'pytensor'}", "TF_CPP_MIN_LOG_LEVEL": "3",
         "CACHEDB": str(cache / "tinygrad.db"),

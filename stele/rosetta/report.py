@@ -9,7 +9,7 @@ from typing import Any
 from stele.rosetta.bench import STEPS, Entry
 from stele.rosetta.machine import Machine
 from stele.rosetta.probe import Installed
-from stele.rosetta.rows import FRAMEWORKS
+from stele.rosetta.rows import FRAMEWORKS, program
 
 HEADS = ("framework", "mode", "ms", "min..max", "x best", "of peak", "first call s", "warm", "peak MB", "precision",
          "agrees", "measured")
@@ -36,11 +36,11 @@ class Findings:
         names = list(dict.fromkeys(e.row.name for e in self.entries))
         for name in names:
             yield name, sorted((e for e in self.entries if e.row.name == name),
-                               key=lambda e: (e.precision != "float32", not e.verdict.agrees, e.ms))
+                               key=lambda e: (e.league != "float32", not e.verdict.agrees, e.ms))
 
-    def best(self, entries: Sequence[Entry], precision: str = "float32") -> float:
+    def best(self, entries: Sequence[Entry], league: str = "float32") -> float:
         """The least milliseconds of those that are ranked; infinity where nobody is."""
-        return min((e.ms for e in entries if ranked(e) and e.precision == precision), default=float("inf"))
+        return min((e.ms for e in entries if ranked(e) and e.league == league), default=float("inf"))
 
 
 def ranked(e: Entry) -> bool:
@@ -140,10 +140,10 @@ def digits(ms: float) -> str:
 
 
 def summary(found: Findings) -> list[tuple[str, ...]]:
-    """A line for each row: Stele beside the best of the others, in float32."""
+    """A line for each row: Stele beside the best of the others, in float32 or more."""
     lines = []
     for name, entries in found.by_row():
-        fit = [e for e in entries if ranked(e) and e.precision == "float32"]
+        fit = [e for e in entries if ranked(e) and e.league == "float32"]
         ours, other = (next((e for e in fit if (e.framework == "stele") is own), None) for own in (True, False))
         if ours is None or other is None:
             continue
@@ -156,7 +156,7 @@ def summary(found: Findings) -> list[tuple[str, ...]]:
 
 def about_frameworks(found: Findings) -> list[tuple[str, ...]]:
     """A line for each framework, as in FRAMEWORK_HEADS."""
-    return [(name, about.version or "from source", f"{about.import_s:.2f}",
+    return [(name, about.version or "from source", seconds(about.import_s),
              "" if about.installed_mb is None else f"{about.installed_mb:.0f}") if about else
             (name, "not installed", "", "") for name, about in found.frameworks.items()]
 
@@ -178,6 +178,19 @@ def starred(found: Findings) -> bool:
 
 def missing(found: Findings) -> list[str]:
     """A line for each framework that was not found, or has no place here."""
-    absent = [f"{name}: not installed; pip install {FRAMEWORKS[name].install}, or --python {name}=PATH"
+    absent = [f"{name}: not installed; {FRAMEWORKS[name].install}, or --python {name}=PATH"
               for name, about in found.frameworks.items() if about is None]
-    return [*absent, *(f"{name}: {why}" for name, why in found.left_out.items())]
+    return [*absent, *lacking(found)]
+
+
+def lacking(found: Findings) -> list[str]:
+    """A line for each framework that has no place here, or no program for some workloads."""
+    lines = [f"{name}: {why}" for name, why in found.left_out.items()]
+    ran = dict.fromkeys((e.framework, e.row.workload) for e in found.entries)
+    workloads = list(dict.fromkeys(workload for _, workload in ran))
+    for name in (name for name, about in found.frameworks.items() if about):
+        without = [w for w in workloads if (name, w) not in ran and not program(name, w).exists()]
+        if without:
+            why = FRAMEWORKS[name].lacks
+            lines.append(f"{name}: no program for {', '.join(without)}{why and f'; {why}'}")
+    return lines

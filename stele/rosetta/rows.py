@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,11 +39,13 @@ class Workload:
 
 @dataclass(frozen=True)
 class Framework:
-    """A framework: the module that is imported, and the distributions that are installed for it."""
+    """A framework: the module that is imported, the distributions that are installed for it, and what installs them."""
 
     module: str
     distributions: tuple[str, ...]
     install: str
+    suffix: str = ".py"         # of its programs, by which their language is known
+    lacks: str = ""             # why some workloads have no program in it
 
 
 def _convolution(inputs: int, outputs: int, edge: int, window: int) -> tuple[dict[str, int], float]:
@@ -133,16 +136,18 @@ WORKLOADS = {
 }
 
 FRAMEWORKS = {
-    "stele":       Framework("stele", ("stele-dl",), "stele-dl"),
-    "pytorch":     Framework("torch", ("torch",), "torch"),
-    "jax":         Framework("jax", ("jax", "jaxlib", "flax", "optax"), "jax flax optax"),
-    "tensorflow":  Framework("tensorflow", ("tensorflow-cpu", "tensorflow"), "tensorflow-cpu"),
-    "onnxruntime": Framework("onnxruntime", ("onnxruntime", "onnx"), "onnxruntime onnx"),
-    "openvino":    Framework("openvino", ("openvino",), "openvino"),
-    "numpy":       Framework("numpy", ("numpy",), "numpy"),
-    "pytensor":    Framework("pytensor", ("pytensor", "numba"), "pytensor numba"),
-    "tinygrad":    Framework("tinygrad", ("tinygrad",), "tinygrad"),
-    "mlx":         Framework("mlx.core", ("mlx", "mlx-cpu"), "mlx[cpu]"),
+    "stele":       Framework("stele", ("stele-dl",), "pip install stele-dl"),
+    "pytorch":     Framework("torch", ("torch",), "pip install torch"),
+    "jax":         Framework("jax", ("jax", "jaxlib", "flax", "optax"), "pip install jax flax optax"),
+    "tensorflow":  Framework("tensorflow", ("tensorflow-cpu", "tensorflow"), "pip install tensorflow-cpu"),
+    "onnxruntime": Framework("onnxruntime", ("onnxruntime", "onnx"), "pip install onnxruntime onnx"),
+    "openvino":    Framework("openvino", ("openvino",), "pip install openvino"),
+    "numpy":       Framework("numpy", ("numpy",), "pip install numpy"),
+    "pytensor":    Framework("pytensor", ("pytensor", "numba"), "pip install pytensor numba"),
+    "tinygrad":    Framework("tinygrad", ("tinygrad",), "pip install tinygrad"),
+    "mlx":         Framework("mlx.core", ("mlx", "mlx-cpu"), "pip install mlx[cpu]"),
+    "r":           Framework("base", (), "apt install r-base-core", ".R",
+                             "convolutions and networks need R's package torch"),
 }
 
 ROWS = {row.name: row for workload in WORKLOADS.values() for row in workload.rows}
@@ -162,11 +167,14 @@ def chosen(names: Sequence[str]) -> dict[str, tuple[Row, ...]]:
 
 def modes(path: Path) -> tuple[str, ...]:
     """The modes that a program says it has."""
-    module = ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".R":
+        return tuple(re.findall('"([^"]*)"', text.partition("\nMODES <- ")[2].partition("\n")[0]))
+    module = ast.parse(text)
     return next(ast.literal_eval(node.value) for node in module.body if isinstance(node, ast.Assign)
                 and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "MODES")
 
 
 def program(framework: str, workload: str) -> Path:
     """The file that translates a workload into a framework; it may be missing."""
-    return PROGRAMS / framework / f"{workload}.py"
+    return PROGRAMS / framework / f"{workload}{FRAMEWORKS[framework].suffix}"

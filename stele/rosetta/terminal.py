@@ -29,7 +29,7 @@ def show(found: Findings, console: Console) -> None:
     for name, entries in found.by_row():
         table = new_table(f"{name}: {WORKLOADS[entries[0].row.workload].title}", HEADS)
         for e in entries:
-            table.add_row(*cells(e, found.best(entries, e.precision), found),
+            table.add_row(*cells(e, found.best(entries, e.league), found),
                           style="bold" if e.framework == "stele" else None)
         console.print(table)
     for title, heads, lines in (("Stele beside the best of the others", SUMMARY, summary(found)),
