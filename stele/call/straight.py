@@ -2,8 +2,10 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
+from operator import attrgetter, itemgetter
+from types import FunctionType, MappingProxyType
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -23,7 +25,7 @@ from stele.errors import ArgumentError
 from stele.ir.graph import Parameter
 from stele.ir.types import HOME
 from stele.tracing import tree
-from stele.tracing.state import SCALARS
+from stele.tracing.state import SCALARS, Attributes
 from stele.tracing.trace import Part
 
 MISS: Any = object()
@@ -78,6 +80,27 @@ class Refilled(NamedTuple):
         return self.result
 
 
+Entry = tuple[Any, Any, Any]     # a container, a key of it, and what is there
+
+
+def is_plain(entry: Entry) -> bool:
+    """Whether functions and properties are looked for in a class, or no more than None in an object: what is equal to
+    these is the same."""
+    base, _, x = entry
+    return isinstance(x, FunctionType | property) if type(base) is MappingProxyType else \
+        x is None and type(base) is Attributes
+
+
+def together(table: Iterable[Entry]) -> list[Entry]:
+    """Plain entries, by what looks them up with one call for each container, the container, and what it finds there."""
+    groups: dict[int, tuple[Any, Any, dict[Any, Any]]] = {}
+    for base, key, x in filter(is_plain, table):
+        place, getter = (base.of, attrgetter) if type(base) is Attributes else (base, itemgetter)
+        groups.setdefault(id(place), (place, getter, {}))[2][key] = x
+    return [(getter(*held), place, tuple(held.values()) if len(held) > 1 else next(iter(held.values())))
+            for place, getter, held in groups.values()]
+
+
 class Writer:
     """Writes the parts of a call; `known` holds the objects that its text names."""
 
@@ -109,11 +132,7 @@ class Writer:
             told = (k for k in range(count_) if k not in self.traced.unread)
             tests = [f"grad_mode() is {GRAD.get()}", *(self.like(k, leaves) for k in told)]
             lines.append(f"if not ({' and '.join(tests)}): return MISS")
-        for table, test in ((plan.same, "base[key] is not x"),
-                            (plan.kinds, "type(base[key]) is not x"),
-                            (plan.equal, "(now := base[key]) is not x and (type(now) is not type(x) or now != x)")):
-            if table:
-                lines += [f"for base, key, x in {self.name(table)}:", f"    if {test}: return MISS"]
+        lines += self.entries()
         if plan.tuples:
             lines += [f"for base, key, kind, n in {self.name(plan.tuples)}:",
                       "    if type(now := base[key]) is not kind or len(now) != n: return MISS"]
@@ -123,8 +142,10 @@ class Writer:
             lines += [f"for f, code, given in {self.name(codes)}:",
                       "    if f.__code__ is not code or f.__defaults__ is not given: return MISS"]
         if plan.spaces:
-            lines += [f"for base, n, absent in {self.name(plan.spaces)}:",
-                      "    if len(base) != n and not base.keys().isdisjoint(absent): return MISS"]
+            bases, lengths, _ = map(list, zip(*plan.spaces))
+            lines += [f"if [*map(len, {self.name(bases)})] != {self.name(lengths)}:",
+                      f"    for base, n, absent in {self.name(plan.spaces)}:",
+                      "        if len(base) != n and not base.keys().isdisjoint(absent): return MISS"]
         if self.state:
             places = self.name([plan.getters[k] for k in self.state])
             lines.append(f"{self.all(self.state)} = [base[key] for base, key in {places}]")
@@ -140,6 +161,18 @@ class Writer:
             lines += [f"for base, key, x in zip({self.name(bases)}, {self.name(keys)}, ({self.all(hs)})):",
                       "    if base[key] is not x: return MISS"]
         return lines + self.apart()
+
+    def entries(self) -> list[str]:
+        """What stands in containers, one by one, and where it is code or nothing by one call for each of them."""
+        plan, lines = self.plan, list[str]()
+        if found := together((*plan.same, *plan.equal)):
+            lines += [f"for get, base, x in {self.name(found)}:", "    if get(base) != x: return MISS"]
+        for table, test in ((plan.same, "base[key] is not x"),
+                            (plan.kinds, "type(base[key]) is not x"),
+                            (plan.equal, "(now := base[key]) is not x and (type(now) is not type(x) or now != x)")):
+            if rest := [entry for entry in table if not is_plain(entry)]:
+                lines += [f"for base, key, x in {self.name(rest)}:", f"    if {test}: return MISS"]
+        return lines
 
     def apart(self) -> list[str]:
         """Handles are one for each number, and share memory with what is written to as they did."""

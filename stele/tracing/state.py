@@ -238,6 +238,7 @@ class State:
         self.waiting: dict[str, list[tuple[Slot, Any, Any]]] = {}
         self.seen: dict[int, Any] = {}
         self.classes: set[type] = set()     # of objects, whose code is waiting
+        self.namespaces: dict[type, MappingProxyType[str, Any]] = {}    # one for each class: `vars` gives a new one
         self.alone: set[int] = set()        # objects that no slot holds: arguments, parts of code
         self.queue: list[tuple[Slot | None, Any, str]] = [(None, x, path) for path, x in roots.items()]
         while self.queue:
@@ -308,7 +309,7 @@ class State:
                 self.wait(vars(x), path, x, [key for key in vars(x) if not key.startswith("__")])
         elif isinstance(x, type):
             if is_state_of(x.__module__):
-                self.wait(MappingProxyType(vars(x)), path, x)
+                self.wait(self.namespace(x), path, x)
                 self.enter_classes(type(x), path)
                 made = (f for kind in x.__mro__ if is_users(kind.__module__) for f in vars(kind).values())
                 self.queue += [(None, f, path) for f in made if getattr(f, "__name__", "") in CONSTRUCTORS]
@@ -323,7 +324,8 @@ class State:
         self.lookups.note({(name,): f.__globals__[name] for name in names.globals & f.__globals__.keys()})
         self.lookups.learn(names, everything=names.any_attribute and own)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
-            self.hold(Cell(cell), name, {0: name})
+            if own or name != "__class__":      # which our own code asks for what comes behind it alone
+                self.hold(Cell(cell), name, {0: name})
         if names.modules:
             above = accumulate((f.__globals__.get("__package__") or "").split("."), "{}.{}".format)
             imported = {f"{package}.{name}".strip(".") for package in ("", *above) for name in names.modules}
@@ -358,7 +360,11 @@ class State:
             if base not in self.classes and is_state_of(base.__module__):
                 self.classes.add(base)
                 names = [name for name, part in vars(base).items() if not isinstance(part, SCALARS)]
-                self.wait(vars(base), path, base, names)
+                self.wait(self.namespace(base), path, base, names)
+
+    def namespace(self, kind: type) -> MappingProxyType[str, Any]:
+        """What a class holds."""
+        return self.namespaces.setdefault(kind, vars(kind))
 
     def enter_object(self, x: Any, path: str) -> None:
         """Attributes by name, and the code of its class."""
