@@ -24,7 +24,8 @@ SIDE = 12           # accumulators, and loads of each kind in a step: enough tha
 FEWEST = 8          # of the smallest tiles: as many as are multiplied at once
 STEPS = 1 << 12     # of a loop over what the first cache holds
 NEAR = 1 << 8       # steps whose operands it holds at once
-TIMES, RARELY = 5, 4        # how often a loop is timed in each round, a long one once: the least of all counts
+TIMES, AGAIN, RARELY = 5, 3, 4      # how often a loop is timed in each round, a long one, whose first time fetches what
+                                    # others drove out of the cache meanwhile, and one that flushes: the least counts
 ROUNDS, APART = 40, 0.003   # of all loops at most, and seconds between them: beside another's thread a core multiplies
 AGREE = 3                   # slower. So many rounds have to find the least time of each loop, or one that is longer by
 ALIKE = 1.05, 1.05, 1.4, 1.4    # as little: what comes from afar is judged by powers of two
@@ -120,7 +121,7 @@ class Loops:
         times: list[list[float]] = [[] for _ in calls]
         for _ in range(ROUNDS):
             for found, (name, steps) in zip(times, calls):
-                found.append(min(self.once(name, steps) for _ in range(TIMES if steps <= STEPS else 1)))
+                found.append(min(self.once(name, steps) for _ in range(TIMES if steps <= STEPS else AGAIN)))
             if all(sum(t < alike * min(found) for t in found) >= AGREE for found, alike in zip(times[::2], ALIKE)):
                 break
             sleep(APART)
