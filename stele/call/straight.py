@@ -138,9 +138,10 @@ class Writer:
                       "    if type(now := base[key]) is not kind or len(now) != n: return MISS"]
         if plan.lengths:
             lines += [f"for base, n in {self.name(plan.lengths)}:", "    if len(base) != n: return MISS"]
-        if codes := self.traced.state.codes:
-            lines += [f"for f, code, given in {self.name(codes)}:",
-                      "    if f.__code__ is not code or f.__defaults__ is not given: return MISS"]
+        for f, code, given in self.traced.state.codes:
+            name = self.name(f)
+            lines.append(f"if {name}.__code__ is not {self.name(code)} or {name}.__defaults__ is not "
+                         f"{self.name(given)}: return MISS")
         if plan.spaces:
             bases, lengths, _ = map(list, zip(*plan.spaces))
             lines += [f"if [*map(len, {self.name(bases)})] != {self.name(lengths)}:",
