@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ SECONDS, IDLE = 5, 30   # of the processor for one trial, and by the clock
 class Trials(NamedTuple):
     """Trials of the module `module`: what is drawn by a seed, what is wrong with it, and how one is named whose child
     has died; so many in one child, which has `memory` bytes of address space and a minute and `wait` seconds for each.
+    What `noted` counts meanwhile is no fault, and said in the end.
     """
 
     module: str
@@ -29,6 +31,7 @@ class Trials(NamedTuple):
     memory: int
     wait: float
     environment: Mapping[str, str] = {}
+    noted: Counter[str] = Counter()
 
     def child(self, start: int, count: int) -> None:
         """Makes trials start..start+count; says each seed before it is tried, and what was wrong."""
@@ -43,6 +46,8 @@ class Trials(NamedTuple):
                 wrong = str(error)
             if wrong:
                 print("bad", seed, f"{made}: {wrong}".replace("\n", " "), flush=True)
+        for reason, times in self.noted.items():
+            print("note", times, reason.replace("\n", " "), flush=True)
 
     def tried(self, start: int, count: int) -> list[str]:
         """What was wrong with the trials of a batch."""
@@ -55,6 +60,8 @@ class Trials(NamedTuple):
                 out, errors = process.communicate()
             seeds = [int(line.split()[1]) for line in out.splitlines() if line.startswith("try ")]
             found += [line[4:] for line in out.splitlines() if line.startswith("bad ")]
+            for _, times, reason in (line.split(" ", 2) for line in out.splitlines() if line.startswith("note ")):
+                self.noted[reason] += int(times)
             if process.returncode == 0:
                 return found
             last = seeds[-1] if seeds else start
@@ -78,6 +85,9 @@ class Trials(NamedTuple):
             for line in self.tried(start, min(self.batch, end - start)):
                 faults += 1
                 print(line, flush=True)
-        print(f"{options.n} {self.name} from seed {options.first}: {faults} at fault, "
-              f"{time.perf_counter() - begin:.0f} s")
+        took = time.perf_counter() - begin
+        for reason, times in self.noted.most_common():
+            print(f"{times:6}  {reason}")
+        print(f"{options.n} {self.name} from seed {options.first}: {faults} at fault, {took:.0f} s, "
+              f"{options.n / took:.1f} a second")
         return min(faults, 1)

@@ -79,6 +79,9 @@ class Arguments:
             args, kwargs = args[:places], kwargs | more
         if kwargs.keys() - checks.keys():
             kwargs = respelled(name, kwargs, checks)
+        if self.is_open and (many := self.names[-1]) in kwargs:
+            args = args if kwargs[many] is None else (*args, kwargs[many])
+            kwargs = {k: a for k, a in kwargs.items() if k != many}
         if missing := [r for r in self.required[len(args):] if r not in kwargs]:
             raise ArgumentError(f"{name} needs {' and '.join(missing)}",
                                 hint=f"It is {name}{spoken.signature(self.f)}.")

@@ -392,7 +392,8 @@ def roots(p: TensorLike) -> Tensor:
 def vander(x: TensorLike, n: int | None=None, increasing: bool=False) -> Tensor:
     """The powers of the elements of a row x (k,) as columns (k, `n`), square without n: the highest first.
 
-    With `increasing` the 0th first. In the dtype of x. Raises ShapeError where x is no row, and for a negative n.
+    With `increasing` the 0th first. In the dtype of x, of integers and bools in int64. Raises ShapeError where x is no
+    row, and for a negative n.
 
     >>> st.vander(st.tensor([1, 2, 3]), 3).tolist()
     [[1, 1, 1], [4, 2, 1], [9, 3, 1]]

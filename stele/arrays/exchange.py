@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from itertools import zip_longest
 from types import ModuleType
 from typing import Any, cast
 
@@ -65,8 +64,6 @@ def padded(a: Any, widths: Any, mode: Any, **more: Any) -> Any:
 
 # What takes other arguments here, or is something else; all other functions of one name are the same.
 ADAPTED: dict[str, Callable[..., Any]] = {
-    "transpose":    lambda a, axes=None: stele().permute(a, *(axes or ())),
-    "unique":       lambda ar: stele().unique_values(ar),
     "broadcast_arrays": lambda *args: np.broadcast_arrays(*map(numbers_of, args)) if any(
                         a is None for a in args) else stele().broadcast_arrays(*map(stele().asarray, args)),
     "nan_to_num":   lambda x, copy=True, nan=0.0, posinf=None, neginf=None: (listed if copy else x.rebind)(
@@ -106,7 +103,7 @@ def counterpart(f: Any, name: str) -> Callable[..., Any] | None:
 def respelled(f: Any, own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
               ) -> tuple[list[Any], dict[str, Any]] | None:
     """The arguments of a function of NumPy as those of its counterpart: what is needed by its place, what is not by
-    name; None where one of them has no name here. What is as NumPy has it is left out. Lists of numbers are arrays.
+    name; None where one of them has no name here. What is as NumPy has it is left out.
     """
     form, ours = form_of(f), form_of(own).parameters
     placed, by_name, named = list[Any](), dict[str, Any](), dict[str, Any]()
@@ -125,10 +122,7 @@ def respelled(f: Any, own: Callable[..., Any], args: tuple[Any, ...], kwargs: di
         if (here := spelled(name, ours)) is None or here in taken:
             return None
         named[here] = x
-    arrays = {name for name, p in ours.items() if str(p.annotation).startswith("TensorLike")}
-    every = *placed, *named.values()
-    return [listed(x, *every) if name in arrays else x for name, x in zip_longest(ours, placed)][:len(placed)], \
-        {name: listed(x, *every) if name in arrays else x for name, x in named.items()}
+    return placed, named
 
 
 def spelled(name: str, ours: Collection[str]) -> str | None:

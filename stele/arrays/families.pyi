@@ -671,66 +671,72 @@ def nanpercentile(x: TensorLike, q: TensorLike, axis: int | Sequence[int] | None
     >>> st.nanpercentile(st.tensor([float("nan"), 4.0]), 25).tolist()
     4.0
     """
-def nansum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
-        None=None) -> Tensor:
+def nansum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike | None=None,
+        initial: float | None=None, where: TensorLike | None=None) -> Tensor:
     """The sum of those elements that are not NaN over one axis, several, or all of them, as of `sum`; 0 of none.
 
-    It is computed in `dtype`, where one is given. Raises ShapeError for an axis that x does not have, DTypeError for
-    another `dtype` than there is.
+    It is computed in `dtype`, where one is given; `initial` and `where` as of `sum`. Raises ShapeError for an axis that
+    x does not have, DTypeError for another `dtype` than there is.
 
     >>> st.nansum(st.tensor([1.0, float("nan"), 3.0])).tolist()
     4.0
     """
-def nanprod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
-        None=None) -> Tensor:
+def nanprod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike | None=None,
+        initial: float | None=None, where: TensorLike | None=None) -> Tensor:
     """The product of those elements that are not NaN over one axis, several, or all of them, as of `prod`; 1 of none.
 
-    It is computed in `dtype`, where one is given. Raises ShapeError for an axis that x does not have, DTypeError for
-    another `dtype` than there is.
+    It is computed in `dtype`, where one is given; `initial` and `where` as of `sum`. Raises ShapeError for an axis that
+    x does not have, DTypeError for another `dtype` than there is.
 
     >>> st.nanprod(st.tensor([2.0, float("nan"), 3.0])).tolist()
     6.0
     """
-def nanmean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
-        None=None) -> Tensor:
+def nanmean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike | None=None,
+        where: TensorLike | None=None) -> Tensor:
     """The mean of those elements that are not NaN over one axis, several, or all of them, as of `mean`; NaN of none.
 
-    It is computed in `dtype`, where one is given. Raises ShapeError for an axis that x does not have, DTypeError for
-    another `dtype` than there is.
+    It is computed in `dtype`, where one is given; `where` as of `sum`. Raises ShapeError for an axis that x does not
+    have, DTypeError for another `dtype` than there is.
 
     >>> st.nanmean(st.tensor([1.0, float("nan"), 3.0])).tolist()
     2.0
     """
-def nanmax(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+def nanmax(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, initial: float | None=None,
+        where: TensorLike | None=None) -> Tensor:
     """The largest of those elements that are not NaN over one axis, several, or all of them, as of `max`.
 
-    NaN where all of them are. In the dtype of x. Raises ShapeError where there is no element.
+    NaN where all of them are. In the dtype of x; `initial` and `where` as of `max`. Raises ShapeError where there is no
+    element.
 
     >>> st.nanmax(st.tensor([1.0, float("nan"), 3.0])).tolist()
     3.0
     """
-def nanmin(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+def nanmin(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, initial: float | None=None,
+        where: TensorLike | None=None) -> Tensor:
     """The smallest of those elements that are not NaN over one axis, several, or all of them, as of `min`.
 
-    NaN where all of them are. In the dtype of x. Raises ShapeError where there is no element.
+    NaN where all of them are. In the dtype of x; `initial` and `where` as of `max`. Raises ShapeError where there is no
+    element.
 
     >>> st.nanmin(st.tensor([1.0, float("nan"), 3.0])).tolist()
     1.0
     """
-def nanvar(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0) -> Tensor:
+def nanvar(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0, where:
+        TensorLike | None=None) -> Tensor:
     """The variance of those elements that are not NaN over one axis, several, or all of them, as of `var`.
 
-    The squares are divided by how many there are, less `correction`; NaN where that is not positive. Integers become
-    float32. Raises ShapeError for an axis that x does not have.
+    The squares are divided by how many there are, less `correction`; NaN where that is not positive. `where` as of
+    `sum`. Integers become float32. Raises ShapeError for an axis that x does not have.
 
     >>> st.nanvar(st.tensor([1.0, float("nan"), 3.0])).tolist()
     1.0
     """
-def nanstd(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0) -> Tensor:
+def nanstd(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0, where:
+        TensorLike | None=None) -> Tensor:
     """The standard deviation of those elements that are not NaN over one axis, several, or all of them, as of `std`.
 
-    It is the root of `nanvar`, with the same `correction`. Integers become float32. Raises ShapeError for an
-    axis that x does not have.
+    It is the root of `nanvar`, with the same `correction` and `where`. Integers become float32. Raises ShapeError for
+    an axis that x does not have.
 
     >>> st.nanstd(st.tensor([1.0, float("nan"), 5.0])).tolist()
     2.0

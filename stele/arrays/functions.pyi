@@ -1295,8 +1295,8 @@ def swapaxes(x: TensorLike, a: int, b: int) -> Tensor:
 def transpose(x: TensorLike, *axes: int | Sequence[int]) -> Tensor:
     """The array with two axes exchanged, or with all of its `axes` in another order; reversed without any.
 
-    Two numbers are the axes to exchange, as PyTorch's; as many as there are axes are the order, as NumPy's. In the
-    dtype of x. Raises ShapeError for axes that x does not have, and unless the order names each once.
+    Two numbers are the axes to exchange, as PyTorch's; a tuple, or as many as there are, are their order, as NumPy's.
+    In the dtype of x. Raises ShapeError for axes that x does not have, and unless the order names each once.
 
     >>> x = st.zeros((2, 3, 5))
     >>> st.transpose(x, 0, 2).shape, x.transpose(1, 2, 0).shape, x.transpose().shape

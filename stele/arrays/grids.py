@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from stele.arrays.calling import respelling
 from stele.arrays.creation import arange, asarray, eye, named
 from stele.arrays.functions import broadcast_arrays, concatenate, meshgrid, stack
 from stele.arrays.lines import linspace
@@ -104,6 +105,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Tensor:
 
 
 @public
+@respelling
 def tri(n: int, m: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Tensor:
     """A matrix (`n`, `m`) with ones on and below diagonal `k` and zeros above; float32 without a `dtype`.
 

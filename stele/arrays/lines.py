@@ -38,8 +38,9 @@ def linspace(start: TensorLike, stop: TensorLike, num: int = 50, dtype: DTypeLik
     """
     n, closed = arguments.size(plain(num), "num of linspace"), arguments.flag(endpoint, "endpoint of linspace")
     if is_held(start) or is_held(stop):
-        first, last, shares = between(start, stop, n, closed)
-        return at_home(moveaxis(first * (1 - shares) + last * shares, 0, axis), device, requires_grad, dtype)
+        first, last, shares = between(start, stop, n, closed, dtype)
+        made: Any = where(shares == 1, last, first + (last - first) * shares)
+        return at_home(moveaxis(made, 0, axis), device, requires_grad, dtype)
     axis_of(arguments.whole(axis, "axis of linspace"), 1)
     ends: Any = [n if isinstance(n, complex) else arguments.number(n, "every end of linspace") for n in (start, stop)]
     first, last = ends
@@ -48,8 +49,8 @@ def linspace(start: TensorLike, stop: TensorLike, num: int = 50, dtype: DTypeLik
         x, y = (linspace(*part, num, "float64", device, endpoint) for part in parts)
         return (x + y * 1j).astype(named(dtype, "complex64")).detach().requires_grad_(requires_grad)
     if isinstance(n, Size):
-        made = generate.linspace(float(first), float(last), n, dtype=named(dtype), endpoint=closed)
-        return placed(made, device, requires_grad)
+        line = generate.linspace(float(first), float(last), n, dtype=named(dtype), endpoint=closed)
+        return placed(line, device, requires_grad)
     Type(named(dtype), (n,))   # refuses what no memory holds
     is_far = type(first) is type(last) is int and named(dtype).kind in "iu" and max(abs(first), abs(last)) > 2**53
     try:
@@ -76,12 +77,12 @@ def spaced(first: float, last: float, n: int, closed: bool) -> Array:
     return line
 
 
-def between(start: Any, stop: Any, n: Any, closed: bool) -> tuple[Any, Any, Tensor]:
+def between(start: Any, stop: Any, n: Any, closed: bool, dtype: Any = None) -> tuple[Any, Any, Tensor]:
     """Two ends, at least one of them a tensor, and the share of the second at each of n places, along an axis before
     theirs."""
-    first, last = (constant(x) if is_held(x) else x for x in (start, stop))
-    total = (first + last) * 1.0
-    kind: Any = "float64" if total.dtype.name in ("float64", "complex128") else "float32"
+    first, last = (constant(x) * 1.0 if is_held(x) else x for x in (start, stop))
+    total = first + last
+    kind: Any = "float64" if total.dtype.real == float64 or not named(dtype).is_float else "float32"
     return first, last, linspace(0, 1, n, kind, total.device, closed).reshape(n, *(1,) * total.ndim)
 
 

@@ -89,15 +89,15 @@ def permute(x: Value, axes: Sizes = (), *more: Sizes) -> Value:
 def transpose(x: Value, *axes: Sizes) -> Value:
     """The array with two axes exchanged, or with all of its `axes` in another order; reversed without any.
 
-    Two numbers are the axes to exchange, as PyTorch's; as many as there are axes are the order, as NumPy's. In the
-    dtype of x. Raises ShapeError for axes that x does not have, and unless the order names each once.
+    Two numbers are the axes to exchange, as PyTorch's; a tuple, or as many as there are, are their order, as NumPy's.
+    In the dtype of x. Raises ShapeError for axes that x does not have, and unless the order names each once.
 
     >>> x = st.zeros((2, 3, 5))
     >>> st.transpose(x, 0, 2).shape, x.transpose(1, 2, 0).shape, x.transpose().shape
     ((5, 3, 2), (3, 5, 2), (5, 3, 2))
     """
     order = order_of(axes)
-    return shaping.swapaxes(x, *order) if len(order) == 2 else shaping.permute(x, *order)
+    return shaping.swapaxes(x, *order) if len(axes) == 2 else shaping.permute(x, *order)
 
 
 def flatten(x: Value, *, start: int = 0, end: int = -1) -> Value:

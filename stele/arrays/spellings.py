@@ -57,7 +57,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "n":              ("n_rows",),
     "m":              ("n_cols",),
     "N":              ("n_rows", "n"),
-    "M":              ("n_cols",),
+    "M":              ("n_cols", "m"),
     "start_dim":      ("start",),
     "end_dim":        ("end",),
     "end":            ("stop",),

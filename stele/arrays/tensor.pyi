@@ -692,8 +692,8 @@ class Tensor(Familiar):
     def transpose(self, *axes: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The array with two axes exchanged, or with all of its `axes` in another order; reversed without any.
 
-        Two numbers are the axes to exchange, as PyTorch's; as many as there are axes are the order, as NumPy's. In the
-        dtype of x. Raises ShapeError for axes that x does not have, and unless the order names each once.
+        Two numbers are the axes to exchange, as PyTorch's; a tuple, or as many as there are, are their order, as NumPy's.
+        In the dtype of x. Raises ShapeError for axes that x does not have, and unless the order names each once.
 
         >>> x = st.zeros((2, 3, 5))
         >>> st.transpose(x, 0, 2).shape, x.transpose(1, 2, 0).shape, x.transpose().shape
@@ -1240,7 +1240,7 @@ class Tensor(Familiar):
             None=None) -> Tensor:
         """The elements of x, with `nan` for NaN, `posinf` and `neginf` for infinities: the ends of the dtype unless given."""
     def nanmean(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, dtype:
-            DTypeLike | None=None) -> Tensor:
+            DTypeLike | None=None, where: TensorLike | None=None) -> Tensor:
         """The mean of those elements that are not NaN over one axis, several, or all of them, as of `mean`; NaN of none."""
     @overload
     def nanmedian(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, method:
@@ -1253,7 +1253,7 @@ class Tensor(Familiar):
             builtins.bool=False, method: str='linear') -> Tensor:
         """The quantiles `q` of those elements that are not NaN, as of `quantile`; NaN where all of them are."""
     def nansum(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, dtype:
-            DTypeLike | None=None) -> Tensor:
+            DTypeLike | None=None, initial: builtins.float | None=None, where: TensorLike | None=None) -> Tensor:
         """The sum of those elements that are not NaN over one axis, several, or all of them, as of `sum`; 0 of none."""
     def ne(self, z: TensorLike) -> Tensor:
         """Whether x != z, elementwise, as bools; NaN differs from everything, itself included. Operands meet as in `less`."""

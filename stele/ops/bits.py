@@ -16,7 +16,7 @@ from stele.ops.elementwise.base import Unary, needs_real
 from stele.ops.elementwise.binary import Or, ShiftLeft, ShiftRight
 from stele.ops.generate import iota
 from stele.ops.joining import stack
-from stele.ops.linear import cast, expand_dims, flip, pad_axis, reshape, slice_axis
+from stele.ops.linear import cast, expand_dims, flip, pad_axis, reshape, rowed, slice_axis
 from stele.ops.parts import complex, imag, real
 from stele.ops.shaping import moveaxis
 from stele.ops.statistics import sum
@@ -122,11 +122,10 @@ def packbits(x: Value, *, axis: int | None = None, bitorder: str = "big") -> Val
     """
     if x.dtype.kind not in "iub":
         raise DTypeError(f"packbits needs bools or integers, got {x.dtype}", hint="Write x != 0 of floats.")
-    x, axis = in_line(x if x.ndim else reshape(x, (1,)), axis)
-    rows = moveaxis(cast(cast(x, bool_), uint8), axis, -1)
+    rows = cast(cast(moveaxis(*in_line(rowed(x), axis), -1), bool_), uint8)
     n, many = rows.shape[-1], (rows.shape[-1] + 7) // 8
     each = reshape(pad_axis(rows, rows.ndim - 1, 0, many * 8 - n), (*rows.shape[:-1], many, 8))
-    return moveaxis(sum(ShiftLeft()(each, places_of_bits(bitorder)), axis=-1, dtype=uint8), -1, axis)
+    return moveaxis(sum(ShiftLeft()(each, places_of_bits(bitorder)), axis=-1, dtype=uint8), -1, axis or 0)
 
 
 def unpackbits(x: Value, *, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Value:
@@ -140,14 +139,13 @@ def unpackbits(x: Value, *, axis: int | None = None, count: int | None = None, b
     """
     if x.dtype != uint8:
         raise DTypeError(f"unpackbits needs uint8, got {x.dtype}")
-    x, axis = in_line(x if x.ndim else reshape(x, (1,)), axis)
-    rows = moveaxis(x, axis, -1)
+    rows = moveaxis(*in_line(rowed(x), axis), -1)
     y, n = ShiftRight()(expand_dims(rows, (-1,)), places_of_bits(bitorder)) & 1, rows.shape[-1] * 8
     y = reshape(y, (*rows.shape[:-1], n))
     if count is not None:
         many = whole(count if count >= 0 else n + count, "how many bits unpackbits gives", 0)
         y = slice_axis(pad_axis(y, y.ndim - 1, 0, many), -1, 0, many)
-    return moveaxis(y, -1, axis)
+    return moveaxis(y, -1, axis or 0)
 
 
 ALL: tuple[type[Op], ...] = (Bitcast,)

@@ -55,10 +55,10 @@ def slope(x: Value, axis: int, h: Operand, order: int) -> Value:
     gaps = reshape(cast(diff(h), x.dtype), row) if wide else None
     steps = diff(x, axis=axis) / (h if gaps is None else gaps)
     first, last = slice_axis(steps, axis, 0, 1), slice_axis(steps, axis, n - 2, 1)
-    before, after = slice_axis(steps, axis, 0, n - 2), slice_axis(steps, axis, 1, n - 2)
     if gaps is None:
-        inner = (before + after) * 0.5
+        inner = (slice_axis(x, axis, 2, n - 2) - slice_axis(x, axis, 0, n - 2)) / (h + h)
     else:
+        before, after = slice_axis(steps, axis, 0, n - 2), slice_axis(steps, axis, 1, n - 2)
         a, b = slice_axis(gaps, axis, 0, n - 2), slice_axis(gaps, axis, 1, n - 2)
         inner = (before * b + after * a) / (a + b)
     if order == 2:      # the line through the first slopes, and through the last ones
@@ -140,4 +140,6 @@ def correlate(x: Value, v: Value, *, mode: str = "valid") -> Value:
     >>> st.correlate(st.tensor([1, 2, 3]), st.tensor([0, 1, 0.5])).tolist()
     [3.5]
     """
+    if mode != "full" and x.ndim == v.ndim == 1 and below(x.shape[0], v.shape[0]):    # from the other side
+        return flip(conj(correlate(v, x, mode=mode)), (0,))
     return convolve(x, flip(conj(v), (0,)) if v.ndim else v, mode=mode)

@@ -10,7 +10,7 @@ import numpy as np
 from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Array, OneOrPair, Op, Placed, Value
 from stele.ir.sizes import Dim
-from stele.ir.types import Shape, Type, axis_of, bool_, broadcast_shapes, float32, product, same, show, uint8, uint64
+from stele.ir.types import Shape, Type, axis_of, bool_, float32, product, promote, same, show, uint8, uint64
 from stele.ops.along import in_line, take_along
 from stele.ops.arguments import whole
 from stele.ops.cumulative import cumulative_prod, cumulative_sum
@@ -26,7 +26,7 @@ from stele.ops.joining import stack
 from stele.ops.linear import along, broadcast, cast, expand_dims, full, reshape, zeros_like
 from stele.ops.parts import conj, imag
 from stele.ops.quantiles import without_nan
-from stele.ops.shaping import moveaxis, tile
+from stele.ops.shaping import broadcast_arrays, moveaxis, tile
 from stele.ops.sorting import argsort, sort
 from stele.ops.statistics import Axes, all, argmax, argmin, count, max, mean, min, sum
 
@@ -179,7 +179,7 @@ def average(x: Value, *, axis: Axes = None, weights: Value | None = None, keepdi
     if weights is None:
         y = mean(x, axis=axis, keepdims=keepdims)
         return (y, full(y.shape, 1, y.dtype) * count(x, axis, keepdims, None)) if returned else y
-    x = x if x.dtype.is_float else cast(x, float32)
+    x = cast(x, promote(x.dtype if x.dtype.is_float else float32, weights.dtype))
     if weights.shape != x.shape:
         if weights.ndim != 1 or not isinstance(axis, int):
             raise ShapeError(f"average needs weights of the shape {show(x.shape)}, or a row for one axis, got "
@@ -224,7 +224,7 @@ def vdot(x: Value, z: Value) -> Value:
     """
     if not same(x.type.size, z.type.size):
         raise ShapeError(f"vdot needs as many elements of both, got {show(x.shape)} and {show(z.shape)}")
-    return sum(conj(reshape(x, (-1,))) * reshape(z, (-1,)))
+    return sum(conj(reshape(x, (-1,))) * reshape(z, (-1,)), dtype=promote(x.dtype, z.dtype))
 
 
 def matvec(x: Value, z: Value) -> Value:
@@ -406,7 +406,7 @@ def choose(i: Value, choices: Sequence[Value], *, mode: str = "raise") -> Value:
     """
     n = len(choices)
     i = within(i, n, mode)
-    i, *parts = (broadcast(v, broadcast_shapes(i.shape, *(c.shape for c in choices))) for v in (i, *choices))
+    i, *parts = broadcast_arrays(i, *choices)
     return reshape(take_along(stack(parts), expand_dims(CheckIndex(n)(i), (0,)), 0), i.shape)
 
 

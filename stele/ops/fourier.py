@@ -132,9 +132,9 @@ def last(x: Value, axis: int) -> Value:
     return x if axis_of(axis, x.ndim) == x.ndim - 1 else swapaxes(x, axis, -1)
 
 
-def direction(norm: str, called: str) -> str:
+def direction(norm: str | None, called: str) -> str:
     """A norm there is."""
-    return choice(norm, f"norm of {called}", tuple(SWAPPED))
+    return choice("backward" if norm is None else norm, f"norm of {called}", tuple(SWAPPED))
 
 
 def reals(x: Value, called: str) -> Value:

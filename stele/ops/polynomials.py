@@ -6,7 +6,7 @@ from typing import Any
 
 from stele.errors import ShapeError
 from stele.ir.graph import Value
-from stele.ir.types import float32, number_of, promote, show
+from stele.ir.types import float32, int64, number_of, promote, show, uint64
 from stele.ops.arguments import times, whole
 from stele.ops.contraction import matmul
 from stele.ops.elementwise.arithmetic import Equal
@@ -62,7 +62,7 @@ def polysub(p: Value, q: Value) -> Value:
     >>> st.polysub(st.tensor([2, 10]), st.tensor([1, 1])).tolist()
     [1, 9]
     """
-    return polyadd(coefficients(p, "polysub"), -coefficients(q, "polysub"))
+    return polyadd(coefficients(p, "polysub"), -cast(coefficients(q, "polysub"), promote(p.dtype, q.dtype)))
 
 
 def polymul(p: Value, q: Value) -> Value:
@@ -88,8 +88,7 @@ def polydiv(p: Value, q: Value) -> tuple[Value, Value]:
     """
     dtype = promote(p.dtype, q.dtype)
     p, q = (cast(coefficients(v, "polydiv"), dtype if dtype.is_float else float32) for v in (p, q))
-    found = list[Value]()
-    m, n = number_of(p.shape[0]), number_of(q.shape[0])
+    m, n, found = number_of(p.shape[0]), number_of(q.shape[0]), list[Value]()
     if not (m and n):
         raise ShapeError(f"polydiv needs a coefficient or more, got {m} and {n}")
     for left in range(m - 1, n - 2, -1):
@@ -164,13 +163,15 @@ def roots(p: Value) -> Value:
 def vander(x: Value, *, n: int | None = None, increasing: bool = False) -> Value:
     """The powers of the elements of a row x (k,) as columns (k, `n`), square without n: the highest first.
 
-    With `increasing` the 0th first. In the dtype of x. Raises ShapeError where x is no row, and for a negative n.
+    With `increasing` the 0th first. In the dtype of x, of integers and bools in int64. Raises ShapeError where x is no
+    row, and for a negative n.
 
     >>> st.vander(st.tensor([1, 2, 3]), 3).tolist()
     [[1, 1, 1], [4, 2, 1], [9, 3, 1]]
     """
     if x.ndim != 1:
         raise ShapeError(f"vander needs a row, got {show(x.shape)}")
+    x = x if x.dtype.is_float or x.dtype == uint64 else cast(x, int64)
     many: int = number_of(x.shape[0]) if n is None else times(n, "n of vander")
     if not many:
         return full((x.shape[0], 0), 0, x.dtype)
@@ -190,7 +191,8 @@ def polyfit(x: Value, y: Value, deg: int, *, w: Value | None = None) -> Value:
     >>> [round(n, 3) for n in c.tolist()]
     [2.0, 1.0]
     """
-    x, y = (v if v.dtype.is_float else cast(v, float32) for v in (x, y))
+    dtype = promote(x.dtype, y.dtype)
+    x, y = (cast(v, dtype if dtype.is_float else float32) for v in (x, y))
     if y.ndim not in (1, 2):
         raise ShapeError(f"polyfit needs y (n,) or (n, k), got {show(y.shape)}")
     a = vander(x, n=whole(deg, "deg of polyfit", 0) + 1)

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import math
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from stele.errors import ArgumentError, OptionError, ShapeError
 from stele.ir.graph import Array, OneOrPair, Value, literal
-from stele.ir.types import DType, Shape, below, float32, float64, int64, is_zero, product, promote, same, show
+from stele.ir.types import DType, Shape, below, bool_, float32, float64, int64, is_zero, product, promote, same, show
 from stele.ops.along import take_along
 from stele.ops.arguments import choice, number, refuse
 from stele.ops.contraction import matmul
@@ -34,7 +35,7 @@ from stele.ops.linear import (
 from stele.ops.parts import complex, conj, imag, real
 from stele.ops.shaping import concatenate, moveaxis
 from stele.ops.sorting import ArgSort, Search, Sort
-from stele.ops.statistics import Axes, all, max, mean, min, narrowed, over, prod, root, squares, sum, var, widened
+from stele.ops.statistics import Axes, all, max, mean, min, over, prod, std, sum, var
 from stele.ops.windows import Window
 
 # Where in n ordered numbers the quantile q is: element q * (n + 1 - a - b) + a, counted from 1, as Hyndman and Fan
@@ -215,96 +216,98 @@ def between(rows: Value, q: Value, method: str, skips: bool) -> Value:
     return y if skips else Select()(isnan(slice_axis(rows, last, n - 1, 1)), math.nan, y)
 
 
-def nansum(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
+def nansum(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None,
+           initial: float | None = None, where: Value | None = None) -> Value:
     """The sum of those elements that are not NaN over one axis, several, or all of them, as of `sum`; 0 of none.
 
-    It is computed in `dtype`, where one is given. Raises ShapeError for an axis that x does not have, DTypeError for
-    another `dtype` than there is.
+    It is computed in `dtype`, where one is given; `initial` and `where` as of `sum`. Raises ShapeError for an axis that
+    x does not have, DTypeError for another `dtype` than there is.
 
     >>> st.nansum(st.tensor([1.0, float("nan"), 3.0])).tolist()
     4.0
     """
-    return sum(without_nan(x, 0), axis=axis, keepdims=keepdims, dtype=dtype)
+    return sum(x, axis=axis, keepdims=keepdims, dtype=dtype, initial=initial, where=counting(x, where))
 
 
-def nanprod(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
+def nanprod(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None,
+            initial: float | None = None, where: Value | None = None) -> Value:
     """The product of those elements that are not NaN over one axis, several, or all of them, as of `prod`; 1 of none.
 
-    It is computed in `dtype`, where one is given. Raises ShapeError for an axis that x does not have, DTypeError for
-    another `dtype` than there is.
+    It is computed in `dtype`, where one is given; `initial` and `where` as of `sum`. Raises ShapeError for an axis that
+    x does not have, DTypeError for another `dtype` than there is.
 
     >>> st.nanprod(st.tensor([2.0, float("nan"), 3.0])).tolist()
     6.0
     """
-    return prod(without_nan(x, 1), axis=axis, keepdims=keepdims, dtype=dtype)
+    return prod(x, axis=axis, keepdims=keepdims, dtype=dtype, initial=initial, where=counting(x, where))
 
 
-def nanmax(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+def nanmax(x: Value, *, axis: Axes = None, keepdims: bool = False, initial: float | None = None,
+           where: Value | None = None) -> Value:
     """The largest of those elements that are not NaN over one axis, several, or all of them, as of `max`.
 
-    NaN where all of them are. In the dtype of x. Raises ShapeError where there is no element.
+    NaN where all of them are. In the dtype of x; `initial` and `where` as of `max`. Raises ShapeError where there is no
+    element.
 
     >>> st.nanmax(st.tensor([1.0, float("nan"), 3.0])).tolist()
     3.0
     """
-    return unless_none(max(without_nan(x, -math.inf), axis=axis, keepdims=keepdims), x, axis, keepdims)
+    y: Any = max(without_nan(x, -math.inf), axis=axis, keepdims=keepdims, initial=initial, where=where)
+    return unless_none(y, x, axis, keepdims) if initial is None else y
 
 
-def nanmin(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+def nanmin(x: Value, *, axis: Axes = None, keepdims: bool = False, initial: float | None = None,
+           where: Value | None = None) -> Value:
     """The smallest of those elements that are not NaN over one axis, several, or all of them, as of `min`.
 
-    NaN where all of them are. In the dtype of x. Raises ShapeError where there is no element.
+    NaN where all of them are. In the dtype of x; `initial` and `where` as of `max`. Raises ShapeError where there is no
+    element.
 
     >>> st.nanmin(st.tensor([1.0, float("nan"), 3.0])).tolist()
     1.0
     """
-    return unless_none(min(without_nan(x, math.inf), axis=axis, keepdims=keepdims), x, axis, keepdims)
+    y: Any = min(without_nan(x, math.inf), axis=axis, keepdims=keepdims, initial=initial, where=where)
+    return unless_none(y, x, axis, keepdims) if initial is None else y
 
 
-def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
+def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None,
+            where: Value | None = None) -> Value:
     """The mean of those elements that are not NaN over one axis, several, or all of them, as of `mean`; NaN of none.
 
-    It is computed in `dtype`, where one is given. Raises ShapeError for an axis that x does not have, DTypeError for
-    another `dtype` than there is.
+    It is computed in `dtype`, where one is given; `where` as of `sum`. Raises ShapeError for an axis that x does not
+    have, DTypeError for another `dtype` than there is.
 
     >>> st.nanmean(st.tensor([1.0, float("nan"), 3.0])).tolist()
     2.0
     """
     x = x if dtype is None else cast(x, dtype)
-    if not x.dtype.is_float:
-        return mean(x, axis=axis, keepdims=keepdims)
-    wide = widened(x)
-    return narrowed(nansum(wide, axis=axis, keepdims=keepdims) / numbers(wide, axis, keepdims), x)
+    return mean(x, axis=axis, keepdims=keepdims, where=counting(x, where))
 
 
-def nanvar(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> Value:
+def nanvar(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0,
+           where: Value | None = None) -> Value:
     """The variance of those elements that are not NaN over one axis, several, or all of them, as of `var`.
 
-    The squares are divided by how many there are, less `correction`; NaN where that is not positive. Integers become
-    float32. Raises ShapeError for an axis that x does not have.
+    The squares are divided by how many there are, less `correction`; NaN where that is not positive. `where` as of
+    `sum`. Integers become float32. Raises ShapeError for an axis that x does not have.
 
     >>> st.nanvar(st.tensor([1.0, float("nan"), 3.0])).tolist()
     1.0
     """
-    if not x.dtype.is_float:
-        return var(x, axis=axis, keepdims=keepdims, correction=correction)
-    wide = widened(x)
-    centred = wide - nanmean(wide, axis=axis, keepdims=True)
-    n = real(numbers(wide, axis, keepdims)) - correction
-    squared = nansum(squares(centred), axis=axis, keepdims=keepdims)
-    return narrowed(squared / Select()(n > 0, n, math.nan), x)
+    return var(x, axis=axis, keepdims=keepdims, correction=correction, where=counting(x, where))
 
 
-def nanstd(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> Value:
+def nanstd(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0,
+           where: Value | None = None) -> Value:
     """The standard deviation of those elements that are not NaN over one axis, several, or all of them, as of `std`.
 
-    It is the root of `nanvar`, with the same `correction`. Integers become float32. Raises ShapeError for an
-    axis that x does not have.
+    It is the root of `nanvar`, with the same `correction` and `where`. Integers become float32. Raises ShapeError for
+    an axis that x does not have.
 
     >>> st.nanstd(st.tensor([1.0, float("nan"), 5.0])).tolist()
     2.0
     """
-    return root(nanvar(x, axis=axis, keepdims=keepdims, correction=correction))
+    return std(x, axis=axis, keepdims=keepdims, correction=correction, where=counting(x, where))
 
 
 def without_nan(x: Value, instead: float) -> Value:
@@ -312,9 +315,10 @@ def without_nan(x: Value, instead: float) -> Value:
     return Select()(isnan(x), instead, x) if x.dtype.is_float else x
 
 
-def numbers(x: Value, axis: Axes, keepdims: bool) -> Value:
-    """How many elements are not NaN, in the dtype of x."""
-    return sum(cast(logical_not(isnan(x)), x.dtype), axis=axis, keepdims=keepdims)
+def counting(x: Value, where: Value | None) -> Value | None:
+    """Which elements count: those that are not NaN, and of them those that `where` says."""
+    there = logical_not(isnan(x)) if x.dtype.is_float else None
+    return where if there is None else there if where is None else Select()(cast(where, bool_), there, False)
 
 
 def unless_none(y: Value, x: Value, axis: Axes, keepdims: bool) -> Value:
@@ -416,8 +420,9 @@ def interp(x: Value, xp: Value, fp: Value, *, left: Operand | None = None, right
     i = Maximum()(Minimum()(Search(True)(xp, row) - 1, quantity(n - 2)), 0)
     after = Minimum()(i + 1, quantity(n - 1))
     x0, x1, y0, y1 = (Gather(0)(v, at) for v in (xp, fp) for at in (i, after))
-    apart = x1 - x0
-    y = y0 + (y1 - y0) * ((row - x0) / Select()(Equal()(apart, 0), 1, apart))
+    apart = Select()(Equal()(x1, x0), 1, x1 - x0)
+    y = y0 + (y1 - y0) * ((row - x0) / apart)
+    y = Select()(isnan(y), y1 + (y1 - y0) * ((row - x1) / apart), y)     # y0 may be infinite
     ends = (slice_axis(v, 0, k, 1) for k in (0, n - 1) for v in (xp, fp))
     first, start, last, end = ends
     y = Select()(row < first, start if left is None else left, y)
@@ -443,6 +448,7 @@ def convolve(x: Value, v: Value, *, mode: str = "full") -> Value:
     x, v = (v, x) if mode != "full" and below(x.shape[0], v.shape[0]) else (x, v)
     dtype, m = promote(x.dtype, v.dtype), v.shape[0]
     around = {"full": (m - 1, m - 1), "same": (m // 2, (m - 1) // 2), "valid": (0, 0)}[mode]
-    windows = Window(0, m, 1, 1)(pad_axis(cast(x, dtype), 0, *around))
-    return cast(Sum((windows.ndim - 1,))(windows * flip(cast(v, dtype), (0,))), dtype)
+    windows, there = (Window(0, m, 1, 1)(pad_axis(w, 0, *around)) for w in (cast(x, dtype), full(x.shape, True, bool_)))
+    products = Select()(there, windows * flip(cast(v, dtype), (0,)), 0)     # an infinity beside nothing is nothing
+    return cast(Sum((windows.ndim - 1,))(products), dtype)
 

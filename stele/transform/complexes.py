@@ -268,10 +268,9 @@ def atanh(x: Value, y: Value) -> Parts:
 
 @wide
 def power(a: Value, b: Value, c: Value, d: Value) -> Parts:
-    """exp((c + id) log(a + ib)); 1 where the exponent is 0, and of 0 it is 0 where the exponent is above 0."""
+    """exp((c + id) log(a + ib)); 1 where the exponent is 0, and of 0 it is 0 where its real part is above 0."""
     re, im = exp(*multiply(c, d, *log(a, b)))
-    of_zero, is_real = Equal()(a, 0) & Equal()(b, 0), Equal()(d, 0)
-    zero = where(is_real & (c > 0), 0.0, math.nan)
+    of_zero, zero = Equal()(a, 0) & Equal()(b, 0), where(c > 0, 0.0, math.nan)
     re, im = where(of_zero, zero, re), where(of_zero, zero, im)
-    is_one = is_real & Equal()(c, 0)
+    is_one = Equal()(d, 0) & Equal()(c, 0)
     return where(is_one, 1.0, re), where(is_one, 0.0, im)

@@ -230,8 +230,8 @@ def test_functions_of_numpy_that_look() -> None:
 
 def test_functions_without_a_counterpart_leave_the_program() -> None:
     x = st.tensor([4, 6])
-    for made, want in ((np.nanmean(x, where=[True, False]), 4), (np.subtract.accumulate(x), [4, -2]),
-                       (np.unique(x, return_counts=True)[1], [1, 1]),
+    for made, want in ((np.var(x, mean=4), 2), (np.subtract.accumulate(x), [4, -2]),
+                       (np.nanmean(x, out=np.zeros(())), 5),
                        (np.pad(x, 1, lambda row, *_: row.fill(7)), [7, 7, 7, 7])):
         assert isinstance(made, np.ndarray | np.generic) and made.tolist() == want
     with pytest.raises(ArgumentError, match=r"np\.subtract\.accumulate has no counterpart.*x\.numpy\(\)"):
