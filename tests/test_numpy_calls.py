@@ -12,7 +12,7 @@ import stele as st
 from tests.numpy_calls import NOTED, Call, Operand, call, fault, functions
 from tests.styles import all_give
 
-FIRST, EACH = 5_000_000, 25
+FIRST, EACH = 5_000_000, 15
 
 
 @pytest.mark.parametrize("batch", range(8))
