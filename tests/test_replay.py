@@ -19,14 +19,19 @@ from stele.backend.newest import Newest
 from stele.call import symbolic
 from stele.eager import backward, evaluate, replay
 from stele.eager.evaluate import EVALUATOR
+from stele.eager.live import is_there
 from stele.errors import GraphError, IndexOutOfRange
 from stele.ir import origin
+from stele.ir.graph import walk
 from stele.ir.origin import lines
+from stele.metrics import Accuracy
+from stele.nn.containers import Sequential
 from stele.nn.functional import cross_entropy
 from stele.nn.layers import Linear
 from stele.nn.module import Module
+from stele.nn.normalization import BatchNorm1d
 from stele.ops import linear
-from stele.optim import SGD, Adam, AdamW
+from stele.optim import EMA, SGD, Adam, AdamW, LossScaler
 
 tensor: Any = sys.modules["stele.arrays.tensor"]      # whose name in the package is a function's
 RANDOM = np.random.default_rng(0)
@@ -437,3 +442,30 @@ def test_layers_have_their_path_wherever_they_stand() -> None:
     assert path(outer) == "(inner.second)" and path(net) == "(second)" and path(outer) == "(inner.second)"
     for _ in range(50):
         assert path(Linear(6, 3)) == "(Linear)"
+
+
+def test_state_that_nobody_looks_at_keeps_nothing_of_the_steps_before() -> None:
+    """Running statistics, means of parameters, what is counted, and the rates that a scaler puts back."""
+    st.manual_seed(0)
+    norm = BatchNorm1d(5)
+    model, total = Sequential(Linear(6, 5), norm, Linear(5, 3)), st.tensor(0.0)
+    optimizer, scaler = SGD(model.parameters(), lr=0.1, momentum=0.9), LossScaler(256.0)
+    ema, right = EMA(model.parameters()), Accuracy()
+    held = [norm.running_mean, norm.running_var, norm.num_batches_tracked, *ema.means, right.right, right.count, total,
+            scaler.factor, scaler.taken, optimizer.lr, *model.parameters()]
+    sizes, compiles = list[list[int]](), list[int]()
+    for k in range(12):
+        optimizer.zero_grad()
+        y = model(st.tensor(X + k))
+        loss = cross_entropy(y, LABELS)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        ema.update()
+        right(y, LABELS)
+        total += loss.detach()
+        float(loss)
+        sizes.append([len(walk([x.value], stop=is_there)) for x in held])
+        compiles.append(EVALUATOR.compiles)
+    assert sizes[-1] == sizes[-2] == sizes[5] and compiles[-1] == compiles[6]
+    assert float(norm.num_batches_tracked) == 12 and int(right.count) == 12 * len(X)

@@ -32,6 +32,7 @@ from stele.eager.follow import replaying
 from stele.eager.handle import GRAD, STEPPING, STEPS, TRACING, owner
 from stele.eager.hooks import added_up
 from stele.eager.live import cut, leaf
+from stele.eager.standing import about_to_write, is_written
 from stele.eager.template import MOST, Recorded, Template, alike, template, token_of
 from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
 from stele.ir.door import leaving, public
@@ -364,7 +365,9 @@ class Tensor(Familiar):
         value = transfer(broadcast(constant(new, self.dtype).value, self.value.shape), self.value.type.device)
         other = owner(value)
         shared = other is not None and (self.leaf or other.leaf or other.requires_grad)
+        about_to_write(self)
         self.value = cut(value) if shared else value
+        is_written(self)
         return record(self)
 
     copy_ = assign
@@ -394,9 +397,11 @@ class Tensor(Familiar):
         if KINDS.index(new.dtype.kind) > KINDS.index(self.dtype.kind):
             raise DTypeError(f"an in-place operation keeps the dtype: {self.dtype} cannot become {new.dtype}",
                              hint=f"Write x = x / y instead, or convert first with x.astype({new.dtype.name!r}).")
+        about_to_write(self)
         self.value = transfer(cast(new.value, self.dtype), self.value.type.device)
         if self.home is TRACING.get():
             self._requires_grad = self._requires_grad or new._requires_grad
+        is_written(self)
         return record(self)
 
     @public

@@ -62,11 +62,13 @@ class Family:
 
 @dataclass
 class Evaluator:
-    """Programs of imperative expressions by structure, how many were compiled, and operations since the last ran."""
+    """Programs of imperative expressions by structure, how many were compiled and how many ran, and operations since
+    the last did."""
 
     families: Newest[Any, Family] = field(default_factory=lambda: Newest(MOST_FAMILIES))
     first: Newest[Any, dict[str, int]] = field(default_factory=lambda: Newest(MOST_FAMILIES))    # sizes of a structure
     compiles: int = 0
+    runs: int = 0
     recorded: int = 0
     last: Program | None = None
     built: float = 0.0      # seconds
@@ -127,7 +129,7 @@ class Evaluator:
     def run(self, program: Program, buffers: Sequence[Buffer], values: Sequence[Value],
             sizes: Mapping[str, int] = {}) -> Sequence[Buffer]:
         """One run of a program for these values."""
-        self.last, self.recorded = program, 0
+        self.last, self.recorded, self.runs = program, 0, self.runs + 1
         calls, start = program.calls, perf_counter() if config.SHOW.text() else 0.0
         follower = FOLLOWER.get()
         try:
