@@ -232,6 +232,16 @@ def test_the_dead_are_named_and_what_they_print_is_no_answer(asking: Callable[..
 
 
 @needs_r
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_names_of_files_are_found_in_every_locale(locale: str, asking: Callable[..., Process], tmp_path: Path,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", locale)
+    with asking("inputs[[1]]", np.arange(3.0)) as worker:
+        worker.ask("check", path=str(tmp_path / "größe \\ 😀"), steps=0, seconds=0)
+    assert list(bench.fetched(tmp_path / "größe \\ 😀")["y"]) == [0, 1, 2]
+
+
+@needs_r
 def test_calls_are_timed(asking: Callable[..., Process]) -> None:
     with asking("Sys.sleep(0.03)") as worker:
         assert 0.03 < worker.ask("call")["seconds"] < 5

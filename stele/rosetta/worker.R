@@ -191,6 +191,7 @@ write_json <- function(found) {
 serve <- function(path, threads) {
   # Does what is asked until nobody asks.
   parallel::mcaffinity(head(parallel::mcaffinity(), threads))
+  Sys.setlocale("LC_CTYPE", "C.UTF-8")      # as Python has names of files, whatever the locale is
   answers <- file("/dev/stdout", "w")
   sink(stderr())        # whatever the program prints goes to the errors
   commands <- list(load = load, call = call, run = run, check = check, keep = keep, memory = memory)
