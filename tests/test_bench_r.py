@@ -271,6 +271,6 @@ def test_a_worker_in_r_ends_with_its_parent(asking: Callable[..., Process]) -> N
 @needs_r
 def test_what_r_is_there() -> None:
     about = probe.installed(["r"], {}, 1)["r"]
-    assert about and re.fullmatch(r"\d+\.\d+\.\d+, BLAS \S+", about.version) and (about.installed_mb or 0) > 1
+    assert about and re.fullmatch(r"\d+\.\d+\.\d+ \(BLAS \S+\)", about.version) and (about.installed_mb or 0) > 1
     with pytest.raises(ConfigError, match=r"Write --python r=/usr/bin/Rscript"):
         probe.installed(["r"], {"r": Path(RSCRIPT or "").with_name("R")}, 1)

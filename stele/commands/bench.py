@@ -41,6 +41,8 @@ def bench(options: BenchOptions) -> None:
     os.environ |= LIMITS[options.isa]
     say("looking for frameworks")
     frameworks = installed([name for name in names if name not in out], options.pythons, 1 if options.quick else 3)
+    versions = [f"{name} {about.version}".rstrip() for name, about in frameworks.items() if about]
+    say(f"found {', '.join(versions) or 'none of them'}")
     say("measuring the peaks of this machine, now and at the end")
     machine = measure(threads)
     with tempfile.TemporaryDirectory(prefix="stele-bench-") as folder:

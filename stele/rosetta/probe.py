@@ -43,7 +43,7 @@ print(json.dumps({"version": version, "import_s": seconds, "installed_mb": sum(f
 R_CODE = r"""
 blas <- extSoftVersion()[["BLAS"]]
 files <- list.files(R.home(), recursive = TRUE, full.names = TRUE)
-cat(sprintf("{\"version\": \"%s, BLAS %s\", \"import_s\": 0, \"installed_mb\": %.3f}\n", getRversion(),
+cat(sprintf("{\"version\": \"%s (BLAS %s)\", \"import_s\": 0, \"installed_mb\": %.3f}\n", getRversion(),
             file.path(basename(dirname(blas)), basename(blas)), sum(file.size(files)) / 1e6))
 """
 
