@@ -394,7 +394,8 @@ def percentiled(d: Draw) -> Drawn:
 
 def polynomials(d: Draw) -> Drawn:
     """Two rows of coefficients, the first of which is not 0."""
-    return [d.row(low=1), d.row(low=1)], {}
+    kinds = (*FLOATS, *WHOLE, "complex64")
+    return [d.row(dtypes=kinds, low=1), d.row(dtypes=kinds, low=1)], {}
 
 
 def reshaped(d: Draw) -> Drawn:

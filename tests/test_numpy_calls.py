@@ -40,6 +40,8 @@ FOUND: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "slopes beside an infinity": (lambda m, x: m.gradient(x), (np.array([1.0, 2, np.inf, 5, 7]),)),
     "a complex zero": (lambda m, x, z: m.absolute(m.power(x, z)), (np.zeros(2, "c8"), np.array([1 - 3j, 2], "c8"))),
     "weights of 64 bits": (lambda m, x, w: m.average(x, weights=w), (np.arange(3, dtype="f4"), np.array([0.1, 2, 3]))),
+    "covariances with weights of 64 bits": (lambda m, x, w: m.cov(x, aweights=w), (
+        np.array([5, 8, 9], "f4"), np.array([0.1, 2, 3]))),
     "lines of integers": (lambda m, x, z: m.linspace(x, z, 8, endpoint=False, dtype="uint8"),
                           (np.array([3.0, 0], "f4"), np.array([3.0, 8], "f4"))),
     "axes by their name": (lambda m, x: m.transpose(x, axes=(0, 1)), (np.ones((2, 3)),)),

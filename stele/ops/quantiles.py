@@ -343,9 +343,11 @@ def cov(x: Value, y: Value | None = None, *, rowvar: bool = True, correction: in
     if not same(parts[0].shape[1], parts[-1].shape[1]):
         raise ShapeError(f"cov needs as many observations of y as of x, got {show(parts[-1].shape)} beside "
                          f"{show(parts[0].shape)}")
+    given = [w for w in (fweights, aweights) if w is not None]
     rows = parts[0] if y is None else concatenate(parts, axis=0)
+    rows = cast(rows, reduce(promote, (w.dtype for w in given), rows.dtype))
     dtype = rows.dtype.real
-    given = [cast(w, dtype) for w in (fweights, aweights) if w is not None]
+    given = [cast(w, dtype) for w in given]
     w = reduce(lambda a, b: a * b, given) if given else full((rows.shape[1],), 1, dtype)
     total, correction = sum(w), int(not bias) if correction is None else correction
     less = total - correction if aweights is None else total - sum(w * cast(aweights, dtype)) * correction / total
