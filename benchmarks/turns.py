@@ -32,7 +32,7 @@ class Tree:
         self.root, self.threads, self.cache = root, threads, caches / root.name
 
     def start(self, workload: Workload, row: Row, cache: Path) -> Process:
-        """A process that has made the model of a row and its inputs, with the Stele of this tree, whatever is installed."""
+        """A process that has made the model of a row and its inputs, with this tree's Stele, whatever is installed."""
         os.environ["PYTHONPATH"] = str(self.root)
         folder = self.root / "stele" / "rosetta"
         process = Process(Path(sys.executable), folder / "stele" / f"{row.workload}.py", self.threads, cache,
