@@ -121,7 +121,8 @@ def respelled(f: Any, own: Callable[..., Any], args: tuple[Any, ...], kwargs: di
     for name, x in by_name.items():
         if (here := spelled(name, ours)) is None or here in taken:
             return None
-        named[here] = x
+        is_flag = isinstance(ours[here].default, bool) and type(x) is int and x in (0, 1)   # as NumPy has it
+        named[here] = bool(x) if is_flag else x
     return placed, named
 
 

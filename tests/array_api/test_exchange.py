@@ -340,6 +340,14 @@ PLACED = {
 }
 
 
+def test_flags_of_numpys_functions_may_be_numbers() -> None:
+    x = np.float32([[1, 2, 4], [3, 1, 0]])
+    for f in (lambda x: np.corrcoef(x, rowvar=0), lambda x: np.cov(x, None, 0), lambda x: np.sum(x, 0, keepdims=1)):
+        np.testing.assert_allclose(f(st.tensor(x)).numpy(), f(x), 1e-5)
+    with pytest.raises(ArgumentError, match="rowvar of cov must be True or False, got an int: 2"):
+        np.cov(st.tensor(x), rowvar=2)
+
+
 @pytest.mark.parametrize("name", PLACED)
 def test_arguments_of_numpys_functions_stand_where_numpy_has_them(name: str) -> None:
     x = np.random.default_rng(0).normal(size=(3, 4)).astype("f4")
