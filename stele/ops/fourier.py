@@ -158,12 +158,12 @@ def over(x: Value, s: Any, axes: Any, called: str) -> tuple[Any, tuple[int, ...]
     return sizes or [None] * len(found), tuple(a - x.ndim for a in found)
 
 
-def transformed(x: Value, n: Any, axis: int, norm: str, called: str) -> Value:
+def transformed(x: Value, n: Any, axis: int, norm: str | None, called: str) -> Value:
     """A transform of complex numbers along one axis."""
     return transformed_over(x, None if n is None else [n], [axis], norm, called)
 
 
-def transformed_over(x: Value, s: Any, axes: Any, norm: str, called: str) -> Value:
+def transformed_over(x: Value, s: Any, axes: Any, norm: str | None, called: str) -> Value:
     """A transform of complex numbers along several axes."""
     sizes, places = over(x, s, axes, called)
     for n, a in zip(sizes, places):
@@ -171,7 +171,7 @@ def transformed_over(x: Value, s: Any, axes: Any, norm: str, called: str) -> Val
     return Fft(places, called.startswith("i"), direction(norm, called))(cast(x, x.dtype.complex)) if places else x
 
 
-def fft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Value:
+def fft(x: Value, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Value:
     """The discrete Fourier transform along an axis: the sums of x[j] * exp(-2 pi i j k / n) for k from 0 to n - 1.
 
     With `n` the axis is cut off, or filled with zeros, to that length. `norm` says which direction is divided by n:
@@ -184,7 +184,7 @@ def fft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backward
     return transformed(x, n, axis, norm, "fft")
 
 
-def ifft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Value:
+def ifft(x: Value, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Value:
     """The inverse of `fft`, whose `n` and `norm`, dtypes and errors it has: ifft(fft(x)) is x.
 
     Raises ShapeError for an axis that x does not have and where there is nothing to transform, OptionError for another
@@ -196,7 +196,7 @@ def ifft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backwar
     return transformed(x, n, axis, norm, "ifft")
 
 
-def fftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Value:
+def fftn(x: Value, *, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Value:
     """`fft` along each of several `axes`, all of them where none are named; `s` has a length for each, -1 for its own.
 
     Raises ShapeError for other than one length for each axis. `norm`, dtypes and other errors are those of `fft`.
@@ -207,7 +207,7 @@ def fftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") -
     return transformed_over(x, s, axes, norm, "fftn")
 
 
-def ifftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Value:
+def ifftn(x: Value, *, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Value:
     """The inverse of `fftn`, whose `s`, `axes` and `norm` it has.
 
     Complex; of float64 it is complex128, of other real numbers complex64. Raises ShapeError for an axis that x does not
@@ -219,7 +219,7 @@ def ifftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") 
     return transformed_over(x, s, axes, norm, "ifftn")
 
 
-def fft2(x: Value, *, s: Any = None, axes: Any = (-2, -1), norm: str = "backward") -> Value:
+def fft2(x: Value, *, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Value:
     """`fftn` over two `axes`, the last two where none are named; `s`, `norm` and dtypes are those of `fftn`.
 
     Raises ShapeError for axes that x does not have and for other than one length for each axis, OptionError for another
@@ -231,7 +231,7 @@ def fft2(x: Value, *, s: Any = None, axes: Any = (-2, -1), norm: str = "backward
     return transformed_over(x, s, axes, norm, "fft2")
 
 
-def ifft2(x: Value, *, s: Any = None, axes: Any = (-2, -1), norm: str = "backward") -> Value:
+def ifft2(x: Value, *, s: Any = None, axes: Any = (-2, -1), norm: str | None = "backward") -> Value:
     """The inverse of `fft2`: `ifftn` over two `axes`, the last two where none are named. `s`, `norm`, dtypes as there.
 
     Raises ShapeError for axes that x does not have and for other than one length for each axis, OptionError for another
@@ -243,7 +243,7 @@ def ifft2(x: Value, *, s: Any = None, axes: Any = (-2, -1), norm: str = "backwar
     return transformed_over(x, s, axes, norm, "ifft2")
 
 
-def rfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Value:
+def rfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Value:
     """The first n // 2 + 1 elements of `fft` of real numbers, of which the others are conjugates.
 
     `n`, `norm` and errors are those of `fft`; complex numbers raise DTypeError. Other axes keep their lengths.
@@ -255,7 +255,7 @@ def rfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backwar
     return last(Rfft(direction(norm, "rfft"))(last(x, axis)), axis)
 
 
-def irfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Value:
+def irfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Value:
     """The inverse of `rfft`: `n` real numbers, 2 * (m - 1) of m complex ones where it is not given.
 
     An odd length has to be given. Imaginary parts of the first element, and of the last of an even n, are not read.
@@ -271,7 +271,7 @@ def irfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backwa
     return last(Irfft(count, direction(norm, "irfft"))(half), axis)
 
 
-def rfftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Value:
+def rfftn(x: Value, *, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Value:
     """`rfft` along the last of several `axes`, and `fft` along the others; `s` as in `fftn`, `norm` as in `fft`.
 
     Raises ShapeError for an axis that x does not have and where there is nothing to transform, OptionError for another
@@ -285,7 +285,7 @@ def rfftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") 
     return transformed_over(y, [-1 if n is None else n for n in sizes[:-1]], places[:-1], norm, "fftn")
 
 
-def irfftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Value:
+def irfftn(x: Value, *, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Value:
     """The inverse of `rfftn`, whose `axes` and `norm` it has; `s` has the lengths of the result, as in `irfft`.
 
     Real: float64 of complex128, else float32. Raises ShapeError for an axis that x does not have and where there is
@@ -299,7 +299,7 @@ def irfftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward")
     return irfft(y, n=sizes[-1], axis=places[-1], norm=norm)
 
 
-def hfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Value:
+def hfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Value:
     """`fft` of numbers whose second half mirrors and conjugates the first, which is given: real numbers.
 
     `n` is the length of the result, as in `irfft`; `norm` and errors are those of `fft`. Raises ShapeError for an axis
@@ -311,7 +311,7 @@ def hfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backwar
     return irfft(conj(x), n=n, axis=axis, norm=SWAPPED[direction(norm, "hfft")])
 
 
-def ihfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Value:
+def ihfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Value:
     """The inverse of `hfft`: the first n // 2 + 1 elements of `ifft` of real numbers; `n` and `norm` as in `rfft`.
 
     Raises ShapeError for an axis that x does not have and where there is nothing to transform, OptionError for another

@@ -13,6 +13,7 @@ from stele.inspect.lint.subject import Gradient, Grown, Steps
 from stele.ir.graph import Value, walk
 from stele.ir.origin import Where
 from stele.ops.elementwise.arithmetic import Add
+from stele.ops.elementwise.unary import StopGradient
 from stele.tracing.trace import Traced
 
 
@@ -52,6 +53,11 @@ def growing(traced: Traced, steps: Steps) -> tuple[Grown, ...]:
     """The gradients that every call of a function adds to, moves along, and leaves for the next one to add to."""
     return tuple(Grown(c.of, c.sum.where) for c in courses(traced, steps).values()
                  if c.sum is not None and c.left is not None and c.moves)
+
+
+def made(g: Value) -> Value:
+    """What a gradient in `.grad` was made by, which stands there without the way back."""
+    return g.args[0] if isinstance(g.op, StopGradient) and g.args else g
 
 
 @dataclass
@@ -119,7 +125,7 @@ class Gradients:
         self.settle()
         self.move(order)
         added = {h._grad._value: self.added(h) for h, _, _ in new}
-        sums = {g for g, old in added.items() if old is not None}
+        sums = {made(g) for g, old in added.items() if old is not None}
         self.take(a for v in order if not is_there(v) and v not in sums for a in v.args)
         for handle, of, is_held in new:
             g = handle._grad._value
@@ -131,7 +137,7 @@ class Gradients:
 
     def added(self, handle: Handle) -> Left | None:
         """The gradient that a tensor had, where the one it has now adds to it."""
-        g = handle._grad._value
+        g = made(handle._grad._value)
         return next((left for a in g.args if (left := self.of(handle, a)) is not None), None) \
             if isinstance(g.op, Add) else None
 
@@ -145,7 +151,7 @@ class Gradients:
             g = None if handle._grad is None else handle._grad._value
             for left in [left for a in behind if (left := self.of(handle, a)) is not None]:
                 self.spend(left)
-                clipped = () if g is None else (a for a in (g, *g.args[:1]) if a in behind and a not in self.known)
+                clipped = () if g is None else (a for a in (g, *made(g).args[:1]) if a in behind and a not in self.known)
                 self.known.update(dict.fromkeys(clipped, left))
 
     def spend(self, left: Left) -> None:
