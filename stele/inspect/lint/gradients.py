@@ -151,8 +151,8 @@ class Gradients:
             g = None if handle._grad is None else handle._grad._value
             for left in [left for a in behind if (left := self.of(handle, a)) is not None]:
                 self.spend(left)
-                clipped = () if g is None else (a for a in (g, *made(g).args[:1]) if a in behind and a not in self.known)
-                self.known.update(dict.fromkeys(clipped, left))
+                clipped = () if g is None else (g, *made(g).args[:1])
+                self.known.update({a: left for a in clipped if a in behind and a not in self.known})
 
     def spend(self, left: Left) -> None:
         """A tensor moves along this gradient."""
