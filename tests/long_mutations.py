@@ -70,12 +70,14 @@ KEY = digest("a program")
 @dataclass(frozen=True)
 class Format:
     """How a good file is made, what is done to mutated bytes before they are written (they are packed, or get the sums
-    right that would stop a reader early), and how a file is read.
+    right that would stop a reader early), and how a file is read. `takes_first` is said of those whose library takes
+    the memory that a file claims before it looks whether it is so: a MemoryError is no finding there.
     """
 
     make: Callable[[], bytes]
     read: Callable[[Path], object]
     seal: Callable[[bytes], bytes] = bytes
+    takes_first: bool = False
 
 
 def picture(kind: str, mode: str = "RGB", **options: object) -> Callable[[], bytes]:
@@ -306,6 +308,32 @@ def read_caffe(ending: str, path: Path) -> None:
     net(*(caffe_nets.given() for _ in net.net.inputs))
 
 
+def hdf5_table() -> bytes:
+    """Columns of numbers, packed ones, and texts of two kinds."""
+    h5py, out = import_module("h5py"), io.BytesIO()
+    with h5py.File(out, "w") as file:
+        file["a"] = np.arange(6.0)
+        file["g/b"] = np.arange(12).reshape(6, 2)
+        file["s"] = ["a", "né", "", "c", "d", "e"]
+        file["fixed"] = np.array([b"ab", b"c", b"", b"d", b"e", b"f"])
+        file.create_dataset("packed", data=np.ones((6, 50), "f4"), compression="gzip", shuffle=True)
+    return out.getvalue()
+
+
+def arrow_table(write: str) -> bytes:
+    """Columns of Arrow: numbers, some missing, texts, lists."""
+    table = import_module("pyarrow").table({
+        "a": [1.0, None, 3.0], "b": [1, 2, 3], "s": ["a", "né", None], "l": [[1, 2], [3, 4], [5, 6]]})
+    out, (module, name) = io.BytesIO(), write.rsplit(".", 1)
+    getattr(import_module(module), name)(table, out)
+    return out.getvalue()
+
+
+def read_table(ending: str, path: Path) -> None:
+    """A table, all its columns."""
+    st.data.table(path.replace(path.with_suffix(ending)))
+
+
 GPT2 = json.loads(KEPT.read_text())["gpt2"]
 PERSON = "39, Private, 77516, Masters, 13, Divorced, Sales, Own, White, Male, 0, 0, 4, Peru"
 MATRIX = matrix("X", pictures(2)[0][:, :, :4, :4], 9, 2)
@@ -335,6 +363,7 @@ FORMATS = {
     "wav, floats":     Format(lambda: riff(wav_form(3, bits=32), chunk(b"data", bytes(40))), st.io.read_audio),
     "vectors":         Format(lambda: "film 0.5 -1e3\nnaïve 1 2\n".encode(), read_vectors),
     "vocabulary":      Format(lambda: b'{"words": ["a", "b"], "unknown": null}', vocabulary),
+    "table":           Format(lambda: "x,y,né\n1,2.5,a\nNA,-3e4,\"b, c\"\n".encode(), partial(read_table, ".csv")),
     "news":            Format(lambda: b'"1","a","b, ""c"""\n"2","d","e"\n', news),
     "phrases":         Format(lambda: b"sentence\tlabel\na fine film \t1\n", reviews),
     "people":          Format(lambda: f"{PERSON}, >50K.\n".encode(), people),
@@ -361,13 +390,18 @@ FORMATS = {
 # fmt: on
 if find_spec("onnx"):
     FORMATS["onnx"] = Format(network, lambda path: import_module("stele.interop.onnx").load(path))
+    FORMATS["onnx, drawn"] = Format(network, lambda path: import_module("stele.inspect.view.onnx").drawing(path))
 if find_spec("h5py"):
     load_keras = lambda path: import_module("stele.interop.keras").load(path)
     FORMATS["keras"] = Format(model_of_keras, load_keras)
     FORMATS["keras, one HDF5"] = Format(whole_model_of_keras, load_keras)
     for member, title in (("config.json", "keras, its layers"), ("model.weights.h5", "keras, its HDF5")):
         FORMATS[title] = Format(partial(keras_member, member), load_keras, partial(keras_sealed, member))
-    FORMATS["onnx, drawn"] = Format(network, lambda path: import_module("stele.inspect.view.onnx").drawing(path))
+    FORMATS["table of HDF5"] = Format(hdf5_table, partial(read_table, ".h5"))
+if find_spec("pyarrow"):
+    FORMATS["parquet"] = Format(partial(arrow_table, "pyarrow.parquet.write_table"), partial(read_table, ".parquet"))
+    FORMATS["feather"] = Format(partial(arrow_table, "pyarrow.feather.write_feather"), partial(read_table, ".feather"),
+                                takes_first=True)
 if find_spec("av"):
     FORMATS["video"] = Format(video, st.io.read_video)
 
@@ -406,7 +440,7 @@ def finding(name: str, number: int, good: bytes, folder: Path) -> str | None:
     except Late as error:
         return str(error)
     except MemoryError:
-        return f"took more than {MEMORY:,} bytes"
+        return None if form.takes_first else f"took more than {MEMORY:,} bytes"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return None

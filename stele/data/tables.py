@@ -4,12 +4,15 @@ from __future__ import annotations
 import csv
 import importlib
 import io
+import math
+import mmap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from stele.data import hdf5
 from stele.data.files import read_bytes
 from stele.data.sets import ArrayDataset
 from stele.errors import DataError, kind
@@ -19,6 +22,7 @@ from stele.ops.arguments import is_many, sequence
 
 Columns = Mapping[str, Any]
 FRAMES = ("pandas", "polars", "pyarrow")
+PACKED = 1032       # numbers that zlib packs become at most so many times larger
 MISSING = ("", "NA", "N/A", "nan", "NaN", "null", "None")
 
 
@@ -89,7 +93,7 @@ def _columns(source: Any, names: list[str] | None, where: str) -> dict[str, Any]
         return reader(path, names)
     except DataError:
         raise
-    except (OSError, ValueError, KeyError) as error:    # as the libraries raise them, pyarrow's too
+    except (*hdf5.DAMAGED, NotImplementedError) as error:   # as the libraries raise them, pyarrow's too
         raise DataError(f"a table needs to be whole, got a damaged one at {path} ({error}).") from None
 
 
@@ -129,50 +133,50 @@ def _csv(path: Path, names: list[str] | None) -> dict[str, Any]:
     return _chosen(dict(zip(rows[0], map(list, zip(*rows[1:])))), names, str(path))
 
 
-def _parquet(path: Path, names: list[str] | None) -> dict[str, Any]:
-    try:
-        read = importlib.import_module("pyarrow.parquet").read_table
-    except ImportError:
-        raise _missing("pyarrow", path) from None
-    return _chosen(_of_frame(read(path)), names, str(path))
-
-
 def _arrow(path: Path, names: list[str] | None) -> dict[str, Any]:
     try:
-        read = importlib.import_module("pyarrow.feather").read_table
+        arrow, feather, parquet = (importlib.import_module("pyarrow"), importlib.import_module("pyarrow.feather"),
+                                   importlib.import_module("pyarrow.parquet"))
     except ImportError:
-        raise _missing("pyarrow", path) from None
-    return _chosen(_of_frame(read(path)), names, str(path))
+        raise DataError(f"reading {path} needs pyarrow, got none installed. Run: pip install 'stele-dl[tables]'"
+                        ) from None
+    try:
+        read = parquet.read_table if path.suffix.lower() == ".parquet" else feather.read_table
+        return _chosen(_of_frame(read(path)), names, str(path))
+    except MemoryError:
+        raise
+    except arrow.ArrowException as error:
+        raise ValueError(error) from None
 
 
 def _hdf5(path: Path, names: list[str] | None) -> dict[str, Any]:
-    try:
-        h5py: Any = importlib.import_module("h5py")
-    except ImportError:
-        raise _missing("h5py", path) from None
-    with h5py.File(path, "r") as file:
+    size = path.stat().st_size
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content, \
+            hdf5.opened(path, content, str(path), "tables") as opened:
         there: dict[str, Any] = {}
 
         def see(name: str, x: Any) -> None:
-            if isinstance(x, h5py.Dataset):
+            if hasattr(x, "dtype"):
                 there[name] = x
 
-        file.visititems(see)
-        return {name: _loaded(x) for name, x in _chosen(there, names, str(path)).items()}
+        opened.visititems(see)
+        return {name: _loaded(x, f"{name!r} of {path}", size) for name, x in _chosen(there, names, str(path)).items()}
 
 
-def _loaded(x: Any) -> Any:
-    """A data set of HDF5 in memory."""
-    return x.asstr()[:] if x.dtype.kind == "O" else x[:]
+def _loaded(x: Any, source: str, size: int) -> Any:
+    """A data set of HDF5 in memory; it lies in this file, which has `size` bytes, and is no larger than these allow."""
+    if x.external or x.is_virtual or x.shape is None:
+        raise DataError(f"{source} has no numbers in this file: they lie elsewhere, or there are none")
+    if math.prod(x.shape) * x.dtype.itemsize > PACKED * size:
+        raise DataError(f"{source} claims {x.dtype}{list(x.shape)}, more than the {size:,} bytes of the file can hold")
+    is_text = hdf5.library("tables").check_string_dtype(x.dtype) is not None
+    if x.dtype.kind in "VO" and not is_text:
+        raise DataError(f"{source} holds {x.dtype}: a column has numbers, truths or texts, each alone")
+    return x.asstr()[()] if is_text else x[()]
 
 
-READERS = {".csv": _csv, ".tsv": _csv, ".parquet": _parquet, ".feather": _arrow, ".arrow": _arrow, ".h5": _hdf5,
+READERS = {".csv": _csv, ".tsv": _csv, ".parquet": _arrow, ".feather": _arrow, ".arrow": _arrow, ".h5": _hdf5,
            ".hdf5": _hdf5}
-
-
-def _missing(name: str, path: Path) -> DataError:
-    """What reads a kind of file is not there."""
-    return DataError(f"reading {path} needs {name}, got none installed. Run: pip install 'stele-dl[tables]'")
 
 
 def _matrix(columns: Columns, where: str) -> np.ndarray:
@@ -192,7 +196,8 @@ def _numbers(column: Any) -> np.ndarray:
     array = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
     if array.dtype == object:
         return _objects(array)
-    return array.astype(np.float32) if array.dtype == np.float64 else array
+    return array.astype(np.float32 if array.dtype.kind == "f" and array.dtype.itemsize > 4
+                        else array.dtype.newbyteorder("="), copy=False)
 
 
 def _objects(array: np.ndarray) -> np.ndarray:

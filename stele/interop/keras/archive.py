@@ -2,18 +2,18 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
-import importlib
 import io
 import json
 import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from stele import files
+from stele.data import hdf5
 from stele.errors import DataError
 from stele.interop.entries import entries, one_line
 from stele.interop.keras.model import Graph, stored_in
@@ -24,17 +24,7 @@ CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 LONGEST = 64 << 20      # bytes of a configuration
 PACKED, SMALL = 100, 1 << 20    # what is packed becomes at most so many times larger, or so many bytes
 MEMBERS = 10_000
-DAMAGED = OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, OverflowError
-"""What HDF5 raises where bytes make no sense."""
-
-
-def h5py() -> Any:
-    """The library that reads HDF5. Raises DataError where it is not installed."""
-    try:
-        return importlib.import_module("h5py")
-    except ImportError:
-        raise DataError("files of Keras are read with h5py, which is not installed",
-                        hint="pip install 'stele-dl[keras]'") from None
+EXTRA = "keras"
 
 
 class Variables:
@@ -44,17 +34,20 @@ class Variables:
     has.
     """
 
-    def __init__(self, file: IO[bytes], size: int, source: str, mode: str = "r") -> None:
-        self.source, self.left = source, size
+    def __init__(self, file: io.BytesIO, source: str, mode: str = "r") -> None:
+        content = file.getvalue()
+        self.source, self.left = source, len(content)
         try:
-            self.file: Any = h5py().File(file, mode)
-        except DAMAGED as error:
+            self.file: Any = hdf5.opened(file, content, source, EXTRA, mode)
+        except DataError:
+            raise
+        except hdf5.DAMAGED as error:
             raise DataError(f"{source} is no whole HDF5 file: {one_line(error)}",
                             hint="Save the model again.") from None
 
     def group(self, path: str) -> Any:
         """What stands at a path, None where nothing does."""
-        found, kinds = self.file, h5py()
+        found, kinds = self.file, hdf5.library(EXTRA)
         for part in path.split("/"):
             if not isinstance(found, kinds.Group) or found.get(part, getlink=True) is None:
                 return None
@@ -77,7 +70,7 @@ class Variables:
                      for x in found]
         except DataError:
             raise
-        except DAMAGED as error:
+        except hdf5.DAMAGED as error:
             raise DataError(f"{source} cannot be read: {one_line(error)}") from None
         if not all(isinstance(word, str) for word in words):
             raise DataError(f"{source} is no text, but {words!r:.60}")
@@ -93,13 +86,13 @@ class Variables:
         """The numbers at a path. Raises DataError for what is missing, and for what are no floats that lie there."""
         try:
             found = self.group(path)
-            if not isinstance(found, h5py().Dataset):
+            if not isinstance(found, hdf5.library(EXTRA).Dataset):
                 raise DataError(f"{self.source} has no numbers at {path}",
                                 hint="Save the model again, once it is built.")
             return self.numbers(found, path)
         except DataError:
             raise
-        except DAMAGED as error:
+        except hdf5.DAMAGED as error:
             raise DataError(f"{path} of {self.source} cannot be read: {one_line(error)}") from None
 
     def write(self, path: str, x: Array) -> None:
@@ -160,7 +153,7 @@ def members(path: str | Path) -> tuple[bytes, bytes]:
 def opened(path: str | Path) -> tuple[dict[str, Any], Variables]:
     """The configuration and the variables of a file. Raises DataError for what is missing or damaged."""
     config, weights = members(path)
-    variables = Variables(io.BytesIO(weights), len(weights), f"{WEIGHTS} of {path}")
+    variables = Variables(io.BytesIO(weights), f"{WEIGHTS} of {path}")
     return entries(config, f"the configuration in {path}"), variables
 
 
@@ -173,7 +166,7 @@ def replaced(path: str | Path, like: str | Path, graph: Graph, arrays: Mapping[s
     """Makes `path` a file as `like`, of a model with this graph, with other numbers in its variables by name."""
     config, weights = members(like)
     out = io.BytesIO(weights)
-    variables = Variables(out, len(weights), f"{WEIGHTS} of {like}", "r+")
+    variables = Variables(out, f"{WEIGHTS} of {like}", "r+")
     for name, place in places(graph, variables).items():
         variables.write(place, arrays[name])
     variables.file.close()

@@ -38,7 +38,7 @@ def is_hdf5(path: str | Path) -> bool:
 def opened(path: str | Path) -> tuple[dict[str, Any], Variables]:
     """The configuration and the variables of a file. Raises DataError for what is missing or damaged."""
     held = content(path)
-    variables = Variables(io.BytesIO(held), len(held), str(path))
+    variables = Variables(io.BytesIO(held), str(path))
     config = variables.words("", "model_config")
     if config is None or len(config) != 1:
         raise DataError(f"{path} has no model_config: it holds weights alone", hint=HINT)
@@ -93,8 +93,8 @@ def last(name: str) -> str:
 
 def replaced(path: str | Path, like: str | Path, graph: Graph, arrays: Mapping[str, Array]) -> None:
     """Makes `path` a file as `like`, of a model with this graph, with other numbers in its variables by name."""
-    out = io.BytesIO(held := content(like))
-    variables = Variables(out, len(held), str(like), "r+")
+    out = io.BytesIO(content(like))
+    variables = Variables(out, str(like), "r+")
     for name, place in places(graph, variables).items():
         variables.write(place, arrays[name])
     variables.file.close()
