@@ -3,9 +3,11 @@
     PATH benchmarks/memory_others.py pytorch cnn transformer resnet50 --budgets 1 0.8 0.6 0.4 0.2 0
     PATH benchmarks/memory_others.py jax cnn transformer
 
-PATH is an interpreter that has the framework. A line is one budget or policy, in a process of its own: the bytes that a
-training step touches beside what there is before it, as `benchmarks/memory.py` measures them, and its time of the
-processor on one thread. PyTorch's budgets are shares of what a step keeps for its gradients.
+PATH is an interpreter that has the framework. A line is one budget or policy, in a process of its own: bytes of a
+training step, and its time of the processor on one thread. Bytes of PyTorch are those of the pages that a step touches
+beside what there is before it, and what it is given (parameters, state, data); those of JAX what XLA plans: arguments,
+results that are not written over these, and what lies in between. PyTorch's budgets are shares of what a step keeps for
+its gradients.
 """
 from __future__ import annotations
 
@@ -42,8 +44,8 @@ def loaded(framework: str, name: str) -> Any:
     return program
 
 
-def pytorch(name: str, budget: float) -> Callable[[], Any]:
-    """A step of PyTorch, compiled, that keeps this share for its gradients."""
+def pytorch(name: str, budget: float) -> tuple[Callable[[], Any], Callable[[], int]]:
+    """A step of PyTorch, compiled, that keeps this share for its gradients, and the bytes that it is given."""
     torch = importlib.import_module("torch")
     importlib.import_module("torch._functorch.config").activation_memory_budget = budget
     torch.set_num_threads(1)
@@ -60,7 +62,7 @@ def pytorch(name: str, budget: float) -> Callable[[], Any]:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
 
-        return trained
+        return trained, lambda: held(net, optimizer, x, y)
     state, given = program.initialise("compile"), program.place("compile", *program.data())
 
     def step() -> None:
@@ -68,11 +70,17 @@ def pytorch(name: str, budget: float) -> Callable[[], Any]:
         if isinstance(state, tuple):
             state[1].zero_grad(set_to_none=True)
 
-    return step
+    return step, lambda: held(*(state if isinstance(state, tuple) else (state, None)), *given)
 
 
-def jax(name: str, policy: str) -> Callable[[], Any]:
-    """A step of JAX that keeps what a policy says."""
+def held(net: Any, optimizer: Any, *given: Any) -> int:
+    """Bytes of parameters, of what an optimiser keeps for each of them, and of what a step is given besides."""
+    states = [x for state in optimizer.state.values() for x in state.values()] if optimizer else []
+    return sum(getattr(x, "nbytes", 0) for x in [*net.parameters(), *net.buffers(), *given, *states])
+
+
+def jax(name: str, policy: str) -> tuple[Callable[[], Any], Callable[[], int]]:
+    """A step of JAX that keeps what a policy says, and the bytes that XLA plans for it."""
     jax = importlib.import_module("jax")
     program = loaded("jax", name)
 
@@ -89,11 +97,21 @@ def jax(name: str, policy: str) -> Callable[[], Any]:
             y, back = jax.vjp(applied, params, x)
             return y, *back(g)
 
-        return lambda: jax.block_until_ready(pullback(state[1], *given))
+        return (lambda: jax.block_until_ready(pullback(state[1], *given)),
+                lambda: planned(pullback.lower(state[1], *given)))
     loss = program.loss
     program.loss = lambda params, model, *rest: kept(lambda params, *rest: loss(params, model, *rest))(params, *rest)
     state, given = program.initialise("jit"), program.place("jit", *program.data())
-    return lambda: program.step(state, *given)
+    key = (state.key,) if hasattr(state, "key") else ()
+    return (lambda: program.step(state, *given),
+            lambda: planned(program.update.lower(state.params, state.moments, state.model, *given, *key)))
+
+
+def planned(lowered: Any) -> int:
+    """The most bytes that XLA plans for a function."""
+    found = lowered.compile().memory_analysis()
+    return (found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
+            + found.temp_size_in_bytes)
 
 
 def resident(what: str) -> int:
@@ -101,22 +119,28 @@ def resident(what: str) -> int:
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith(what))
 
 
-def measured(step: Callable[[], Any], steps: int) -> str:
-    """Bytes that a step touches, the least of three, and its milliseconds."""
+def timed(step: Callable[[], Any], steps: int) -> str:
+    """Milliseconds of a step."""
     for _ in range(3):
         step()
-    times, bytes_ = [], []
+    times: list[float] = []
     for _ in range(steps):
         begun = time.process_time()
         step()
         times.append((time.process_time() - begun) * 1e3)
+    return f"{median(times):.1f} ms ({min(times):.1f}..{max(times):.1f})"
+
+
+def touched(step: Callable[[], Any]) -> int:
+    """Bytes that a step touches beside what there is before it, the least of three."""
+    found: list[int] = []
     for _ in range(3):
         ctypes.CDLL(None).malloc_trim(0)
         before = resident("VmRSS")
         Path("/proc/self/clear_refs").write_text("5")
         step()
-        bytes_.append(resident("VmHWM") - before)
-    return f"{min(bytes_) / 1e6:.1f} MB, {median(times):.1f} ms ({min(times):.1f}..{max(times):.1f})"
+        found.append(resident("VmHWM") - before)
+    return min(found)
 
 
 def main() -> None:
@@ -130,9 +154,10 @@ def main() -> None:
     if given.one is not None:
         np.random.seed(0)
         ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
-        step = pytorch(given.names[0], float(given.one)) if given.framework == "pytorch" else jax(given.names[0],
-                                                                                                given.one)
-        print(measured(step, given.steps))
+        is_torch = given.framework == "pytorch"
+        step, size = pytorch(given.names[0], float(given.one)) if is_torch else jax(given.names[0], given.one)
+        times = timed(step, given.steps)
+        print(f"{(size() + (touched(step) if is_torch else 0)) / 1e6:.1f} MB, {times}")
         return
     own = {"OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1",
            "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", **GIVES_BACK}
