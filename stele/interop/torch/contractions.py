@@ -19,7 +19,17 @@ FORWARD, BACKWARD = ("backward", "ortho", "forward"), ("forward", "ortho", "back
 
 def addmm(x: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * (a @ b); with beta 0 x does not count."""
-    y = a @ b if alpha == 1 else (a @ b) * alpha
+    return added(x, a @ b, beta, alpha)
+
+
+def addbmm(x: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    """The same with the sum of the products of many matrices."""
+    return added(x, st.einsum("bnm,bmp->np", a, b), beta, alpha)
+
+
+def added(x: Any, y: Any, beta: Any, alpha: Any) -> Any:
+    """beta * x + alpha * y."""
+    y = y if alpha == 1 else y * alpha
     return st.broadcast_to(y, tuple(y.shape)) if beta == 0 else y + (x if beta == 1 else x * beta)
 
 
@@ -104,7 +114,7 @@ def complex_to_complex(x: Any, dims: Sequence[int], how: int, forward: bool) -> 
 
 
 RULES: Rules = {
-    "mm bmm matmul mv dot": lambda x, z: x @ z, "addmm baddbmm": addmm, "linear": linear,
+    "mm bmm matmul mv dot": lambda x, z: x @ z, "addmm baddbmm": addmm, "addbmm": addbmm, "linear": linear,
     "convolution": convolution, "convolution_backward": convolution_gradient,
     "conv1d conv2d conv3d conv1d.padding conv2d.padding conv3d.padding": layer,
     "conv_transpose1d conv_transpose2d.input conv_transpose3d.input": transposed_layer,

@@ -54,9 +54,14 @@ def is_whole(x: Any) -> bool:
 
 
 def clamp(x: Any, low: Any, high: Any) -> Any:
-    """x held between bounds; the lower one gives way where they cross."""
-    x = x if low is None else st.maximum(x, low)
-    return x if high is None else st.minimum(x, high)
+    """x held between bounds; the lower one gives way where they cross. At a bound the derivative is 1."""
+    x = x if low is None else st.where((x < low) | is_nan(low), low, x)
+    return x if high is None else st.where((x > high) | is_nan(high), high, x)
+
+
+def is_nan(x: Any) -> Any:
+    """Whether x, an array or a number, is no number."""
+    return x != x
 
 
 def power(x: Any, z: Any) -> Any:
@@ -73,7 +78,7 @@ def rounded(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def elu(x: Any, alpha: Any, scale: Any, within: Any) -> Any:
     """x times a scale, and below zero an exponential."""
-    return st.where(x > 0, x * scale, st.expm1(st.minimum(x, 0) * within) * (alpha * scale))
+    return st.where(x > 0, x * scale, st.expm1(st.where(x > 0, 0, x) * within) * (alpha * scale))
 
 
 def gelu(x: Any, approximate: str) -> Any:
@@ -133,7 +138,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "reciprocal": lambda x: 1 / x, "logical_not": lambda x: st.logical_not(truth(x)), "silu": st.silu,
     "mish": F.mish, "hardswish": F.hardswish, "hardsigmoid": F.hardsigmoid, "lgamma": st.lgamma,
     "i0": st.i0, "special_i0e": st.i0e, "special_i1": st.i1, "special_i1e": st.i1e, "special_erfcx": st.erfcx,
-    "digamma": st.digamma, "erfinv": st.erfinv, "conj": st.conj, "square": st.square,
+    "digamma": st.digamma, "angle": st.angle, "erfinv": st.erfinv, "conj": st.conj, "square": st.square,
 }
 
 RULES: Rules = {
@@ -148,6 +153,10 @@ RULES: Rules = {
     "floor_divide floor_divide.Scalar": st.floor_divide,
     "pow.Tensor_Tensor pow.Tensor_Scalar pow.Scalar": power,
     "rrelu_with_noise_functional": leaky_at_random,
+    "fmax": st.fmax, "fmin": st.fmin, "hypot": st.hypot, "copysign.Tensor copysign.Scalar": st.copysign,
+    "signbit": st.signbit, "nextafter": st.nextafter, "frexp.Tensor": st.frexp,
+    "xlogy.Tensor xlogy.Scalar_Self xlogy.Scalar_Other": st.xlogy,
+    "special_xlog1py special_xlog1py.other_scalar special_xlog1py.self_scalar": st.xlog1py,
     "polygamma": st.polygamma, "special_zeta": st.zeta,
     "polar": lambda r, angle: st.complex(r * st.cos(angle), r * st.sin(angle)), "complex": st.complex,
     "view_as_complex": lambda x: st.complex(x[..., 0], x[..., 1]),
@@ -163,17 +172,19 @@ RULES: Rules = {
     "bitwise_xor.Tensor bitwise_xor.Scalar": st.bitwise_xor,
     "bitwise_left_shift.Tensor __lshift__.Scalar": st.bitwise_left_shift,
     "bitwise_right_shift.Tensor __rshift__.Scalar": st.bitwise_right_shift,
-    "clamp clamp.Tensor": clamp, "clamp_min": lambda x, low: st.maximum(x, low),
+    "clamp clamp.Tensor": clamp, "clamp_min clamp_min.Tensor": lambda x, low: clamp(x, low, None),
+    "clamp_max clamp_max.Tensor": lambda x, high: clamp(x, None, high),
     "where.self where.ScalarOther where.ScalarSelf where.Scalar": lambda t, x, z: st.where(truth(t), x, z),
     "masked_fill.Scalar masked_fill.Tensor": lambda x, t, z: st.where(t, z, x),
     "elu": elu, "gelu": gelu, "softplus": softplus,
     "leaky_relu": lambda x, slope: st.where(x > 0, x, x * slope),
-    "hardtanh": lambda x, low, high: st.clip(x, low, high),
+    "hardtanh": F.hardtanh,
     "fill.Scalar fill.Tensor": lambda x, z: st.broadcast_to(st.asarray(z, dtype=x.dtype), tuple(x.shape)),
-    "full": full, "full_like": full_like, "scalar_tensor": lambda x, dtype: st.tensor(x, dtype=dtype or "float32"),
+    "full": full, "full_like": full_like,
+    "scalar_tensor prims::scalar_tensor": lambda x, dtype: st.tensor(x, dtype=dtype or "float32"),
     "zeros": lambda shape, dtype: full(shape, 0, dtype or "float32"),
     "ones": lambda shape, dtype: full(shape, 1, dtype or "float32"),
-    "empty.memory_format empty_strided": undefined,
+    "empty.memory_format empty_strided empty_permuted": undefined,
     "arange.start_step": arange, "rand": drawn(st.rand), "randn": drawn(st.randn),
     "randperm": lambda n, dtype: st.permutation(st.arange(n, dtype=dtype)),
     "_to_copy": cast, "to.dtype": cast,

@@ -137,8 +137,19 @@ def graph(module: Any) -> Graph:
         elif n.op == "output":
             outputs = plain(n.args[0], module)
         elif n.op == "call_function":
-            nodes.append(Node(n.name, word(n.target), arguments(n, module), dtypes(n), line(n)))
+            nodes.append(Node(n.name, op := word(n.target), arguments(n, module), dtypes(n), line(n)))
+            if op == "as_strided":
+                in_order(n, nodes[-1])
     return Graph(tuple(inputs), tuple(nodes), outputs)
+
+
+def in_order(n: Any, node: Node) -> None:
+    """Raises DataError where strides are of memory in which an array does not lie in order from the first."""
+    x, given = n.args[0].meta["val"], node.inputs[3]
+    if not x.is_contiguous() or (given is not None and x.storage_offset()):
+        raise DataError(f"node {node} takes strides of an array that is itself a view of other memory: "
+                        f"shape {tuple(x.shape)}, strides {tuple(x.stride())}",
+                        hint="Write x.contiguous() before as_strided, or the view in terms of axes.")
 
 
 def arguments(n: Any, module: Any) -> tuple[Any, ...]:

@@ -80,6 +80,19 @@ def scatter_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, inclu
     return st.where(count > 0, scatter(st.full_like(x, none), dim, index, source, REDUCED[reduce]), x)
 
 
+def index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, include: bool = True) -> Any:
+    """x with parts along an axis combined at indices, with what was there or without."""
+    behind = source.ndim - 1 - dim % source.ndim
+    at = st.broadcast_to(index.reshape((-1,) + (1,) * behind), tuple(source.shape))
+    return scatter_reduce(x, dim, at, source, reduce, include)
+
+
+def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    """x with elements put in at places counted through the whole array, or added there."""
+    flat = index_put(x.reshape(-1), [index.reshape(-1)], source.reshape(-1), accumulate)
+    return flat.reshape(tuple(x.shape))
+
+
 def bound(dtype: Any, lowest: bool) -> Any:
     """The lowest or highest number of a dtype."""
     if dtype.is_float:
@@ -89,10 +102,16 @@ def bound(dtype: Any, lowest: bool) -> Any:
 
 def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
     """x with the elements of a source, one after the other, where a mask holds."""
-    mask = st.broadcast_to(mask, tuple(x.shape))
+    x, mask = st.broadcast_arrays(x, mask)
     at = (st.cumulative_sum(mask.reshape(-1).astype("int64"), axis=0) - 1).reshape(tuple(x.shape))
     flat = source.reshape(-1)
     return st.where(mask, st.take(flat, st.clip(at, 0, st.maximum(flat.shape[0] - 1, 0)), axis=0), x)
+
+
+def masked_select(x: Any, mask: Any) -> Any:
+    """The elements where a mask holds, in a row."""
+    x, mask = st.broadcast_arrays(x, mask)
+    return x[mask]
 
 
 def embedding(table: Any, index: Any, padding: int = -1, by_count: bool = False, *_: Any) -> Any:
@@ -130,7 +149,9 @@ RULES: Rules = {
                                                                                           ).reshape(()),
     "gather": gather, "scatter.value scatter.src": scatter,
     "scatter_add": lambda x, dim, i, source: scatter(x, dim, i, source, "add"), "scatter_reduce.two": scatter_reduce,
-    "masked_scatter": masked_scatter, "embedding": embedding, "embedding_dense_backward": embedding_gradient,
+    "masked_scatter": masked_scatter, "index_reduce": index_reduce, "put": put,
+    "masked_select": masked_select,
+    "embedding": embedding, "embedding_dense_backward": embedding_gradient,
     "_embedding_bag _embedding_bag_forward_only": embedding_bag, "nonzero": nonzero,
     "one_hot": lambda x, classes: st.one_hot(x, classes),
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import stele as st
 from stele.interop.torch.elementwise import Rules, truth
+from stele.nn import functional as F
 
 Reduction = Callable[..., Any]
 
@@ -63,6 +64,36 @@ def var(x: Any, dim: Any = None, correction: Any = 1, keep: bool = False) -> Any
     return st.var(x, axis=axes(dim), keepdims=keep, correction=1 if correction is None else correction)
 
 
+def with_mean(f: Reduction) -> Reduction:
+    """The variance or deviation over axes, and the mean."""
+    def rule(x: Any, dim: Any = None, correction: Any = 1, keep: bool = False) -> Any:
+        return f(x, axis=axes(dim), keepdims=keep, correction=1 if correction is None else correction)
+
+    return rule
+
+
+def bincount(x: Any, weights: Any = None, least: Any = 0) -> Any:
+    """How often each number stands in x, or the weights there added up."""
+    return st.bincount(x, weights if weights is None or weights.dtype.is_float else weights.astype("float64"), least)
+
+
+def histc(x: Any, bins: Any = 100, low: Any = 0, high: Any = 0) -> Any:
+    """How many elements lie in equal parts between two numbers; between the least and largest where these agree."""
+    return st.histogram(x, bins, range=None if low == high else (low, high))[0]
+
+
+def unique(x: Any, ordered: bool = True, inverse: bool = False, counts: bool = False) -> Any:
+    """The distinct elements in order, where each element of x stands among them, and how often they are there."""
+    y, places, often = st.unique(x, return_inverse=True, return_counts=True)
+    none = st.zeros((0,), dtype="int64")
+    return y, places.reshape(tuple(x.shape)) if inverse else none, often if counts else none
+
+
+def vector_norm(x: Any, p: Any = 2, dim: Any = None, keep: bool = False, dtype: Any = None) -> Any:
+    """The norm of order p over axes; where it is 0, so is its gradient."""
+    return st.linalg.vector_norm(x, ord=p, axis=axes(dim), keepdims=keep, dtype=dtype)
+
+
 def sort(x: Any, dim: int, descending: bool) -> Any:
     """Elements in order along an axis, and where they stood."""
     return st.sort(x, axis=dim, descending=descending, return_indices=True) if x.ndim else (x, st.tensor(0))
@@ -102,7 +133,9 @@ RULES: Rules = {
     "any any.dim any.dims": over(lambda x, **how: st.any(truth(x), **how)),
     "all all.dim all.dims": over(lambda x, **how: st.all(truth(x), **how)),
     "argmax": position(True), "argmin": position(False), "max.dim": extreme_at(True), "min.dim": extreme_at(False),
-    "var.correction": var, "var.dim": lambda x, dim, unbiased, keep: var(x, dim, int(unbiased), keep),
+    "var.correction": var, "var_mean.correction": with_mean(st.var_mean),
+    "std_mean.correction": with_mean(st.std_mean), "bincount": bincount, "histc": histc, "_unique2": unique,
+    "var.dim": lambda x, dim, unbiased, keep: var(x, dim, int(unbiased), keep),
     "cumsum": cumsum, "sort": sort, "sort.stable": lambda x, stable, dim, descending: sort(x, dim, descending),
     "topk": topk, "kthvalue": lambda x, k, dim=-1, keep=False: tuple(st.kthvalue(x, k, dim, keep)),
     "median": lambda x: st.median(x, method="lower"), "nanmedian": lambda x: st.nanmedian(x, method="lower"),
@@ -115,5 +148,7 @@ RULES: Rules = {
         st.searchsorted(x, z, "right" if right or side == "right" else "left", sorter, out_int32=out_int32),
     "bucketize.Tensor": st.bucketize,
     "_softmax softmax.int": softmax(st.softmax), "_log_softmax log_softmax.int": softmax(st.log_softmax),
-    "logsumexp": over(st.logsumexp),
+    "logsumexp": over(st.logsumexp), "linalg_vector_norm": vector_norm,
+    "multilabel_margin_loss_forward": lambda x, target, how: (
+        F.multilabel_margin_loss(x, target, ("none", "mean", "sum")[how]), None),
 }

@@ -45,7 +45,8 @@ RULES: Rules = {
     "torch.sym_max": max, "torch.sym_min": min, "torch.sym_int": math.trunc, "torch.sym_float": lambda n: n / 1,
     "torch.sym_not": operator.not_, "torch.sym_sum": sum,
     "sym_size.int": lambda x, dim: x.shape[dim], "sym_numel": lambda x: size(x.shape), "sym_stride.int": stride,
-    "sym_storage_offset": lambda x: 0, "_local_scalar_dense item": lambda x: x.item(),
+    "sym_storage_offset": lambda x: 0, "sym_is_contiguous": lambda x, how=None: True,
+    "_local_scalar_dense item": lambda x: x.item(),
     "_assert_scalar _assert_tensor_metadata sym_constrain_range_for_size sym_constrain_range _assert_async.msg":
         nothing,
     "higher_order.cond": lambda test, yes, no, operands=(): st.cond(

@@ -76,6 +76,7 @@ RULES: Rules = {
     "_adaptive_avg_pool3d": lambda x, size: F.adaptive_avg_pool3d(x, tuple(size)),
     "adaptive_avg_pool1d": lambda x, size: F.adaptive_avg_pool1d(x, size[0]),
     "adaptive_max_pool2d": lambda x, size: F.adaptive_max_pool2d(x, tuple(size), return_indices=True),
+    "adaptive_max_pool3d": lambda x, size: F.adaptive_max_pool3d(x, tuple(size), return_indices=True),
     "_adaptive_avg_pool2d_backward": lambda g, x: pulled(F.adaptive_avg_pool2d)(g, x, tuple(g.shape[-2:])),
     "fractional_max_pool2d": fractional(F.fractional_max_pool2d),
     "fractional_max_pool3d": fractional(F.fractional_max_pool3d),
