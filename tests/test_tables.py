@@ -104,7 +104,7 @@ def test_heaps_that_lie_in_each_other_take_no_longer() -> None:
     one = hdf5.HEAP + bytes(3) + struct.pack("<Q", 1 << 20) + struct.pack("<HHIQ", 1, 1, 0, 16)
     content = (one * 40_000)[:1 << 20]
     with pytest.raises(DataError, match="have no end"):
-        hdf5.check(content, 8, "a file")
+        hdf5.check_heaps(content, 8, "a file")
 
 
 def test_smaller_heaps_are_refused_by_hdf5_itself(tmp_path: Path) -> None:
@@ -113,6 +113,24 @@ def test_smaller_heaps_are_refused_by_hdf5_itself(tmp_path: Path) -> None:
     struct.pack_into("<QHHIQ", content, at + 8, 4088, 0, 1, 0, 0)
     path.write_bytes(content)
     with pytest.raises(DataError, match="got a damaged one"):
+        data.table(path)
+
+
+@pytest.mark.parametrize("to", ["itself", "the first"])
+@pytest.mark.parametrize("before", [0, 512])
+def test_trees_without_end_are_refused(to: str, before: int, tmp_path: Path) -> None:
+    """HDF5 itself goes round in them for ever."""
+    path = tmp_path / "t.h5"
+    with h5py.File(path, "w", userblock_size=before) as file:
+        for k in range(600):
+            file.create_group(f"group{k}")
+    content = bytearray(path.read_bytes())
+    nodes = {at - before: hdf5.number(content, at + 16, 8) for at in hdf5.places(bytes(content), hdf5.NODE)}
+    first, second = next((at, after) for at, after in nodes.items() if after in nodes)
+    hdf5.check_trees(bytes(content), 8, before, "a file")
+    struct.pack_into("<Q", content, second + before + 16, second if to == "itself" else first)
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="a tree of its links or arrays, from byte .* has no end"):
         data.table(path)
 
 
@@ -126,7 +144,7 @@ def test_whole_heaps_pass(width: int, tmp_path: Path) -> None:
         file["a"] = wanted = ["x" * (k % 19) for k in range(400)] + ["GCOL", "GCOL\1", "GCOL\1" * 9]
     assert data.table(path, x="a").arrays[0].tolist() == wanted
     with path.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        hdf5.check(content, width, "the file")
+        hdf5.check_heaps(content, width, "the file")
 
 
 def test_files_that_keras_wrote_pass() -> None:
