@@ -27,8 +27,8 @@ def library(extra: str) -> Any:
 
 
 def opened(file: str | Path | IO[bytes], content: bytes | mmap.mmap, source: str, extra: str, mode: str = "r") -> Any:
-    """An open file of h5py, whose bytes are the content. Raises DataError where HDF5 (1.14 and 2.0) would go through its
-    heaps or trees for ever; what else is wrong h5py says (DAMAGED), here or where it is read.
+    """An open file of h5py, whose bytes are the content. Raises DataError where HDF5 (1.14 and 2.0) would go through
+    its heaps or trees for ever; what else is wrong h5py says (DAMAGED), here or where it is read.
     """
     found = library(extra).File(file, mode)
     try:
