@@ -142,7 +142,9 @@ def _arrow(path: Path, names: list[str] | None) -> dict[str, Any]:
                         ) from None
     try:
         read = parquet.read_table if path.suffix.lower() == ".parquet" else feather.read_table
-        return _chosen(_of_frame(read(path)), names, str(path))
+        table = read(path, use_threads=False)       # where memory ends in a thread of Arrow's, the process does
+        table.validate(full=True)                   # what offsets and texts say is believed from here on
+        return _chosen(_of_frame(table), names, str(path))
     except MemoryError:
         raise
     except arrow.ArrowException as error:
@@ -155,7 +157,9 @@ def _hdf5(path: Path, names: list[str] | None) -> dict[str, Any]:
             hdf5.opened(path, content, str(path), "tables") as opened:
         there: dict[str, Any] = {}
 
-        def see(name: str, x: Any) -> None:
+        def see(name: Any, x: Any) -> None:
+            if not isinstance(name, str):
+                raise DataError(f"{path} is damaged: a name in it is no text, but {name!r}")
             if hasattr(x, "dtype"):
                 there[name] = x
 
