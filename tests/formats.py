@@ -21,6 +21,44 @@ from stele.data.idx import FILES
 from stele.data.packaged import SAMPLES, SENTENCES, fashion_sample
 from stele.data.sets import ArrayDataset
 
+NET = """\
+epochs = 2
+metrics = ["accuracy"]
+
+[data]
+kind = "npz"
+file = "points.npz"
+batch_size = 16
+
+[[layer]]
+name = "hidden"
+kind = "Linear"
+out_features = 3
+
+[[layer]]
+name = "active"
+kind = "Tanh"
+
+[[layer]]
+name = "both"
+kind = "concat"
+from = ["hidden", "active"]
+axis = 1
+
+[[layer]]
+kind = "Linear"
+out_features = 2
+
+[loss]
+kind = "cross_entropy"
+label_smoothing = 0.1
+
+[optimizer]
+kind = "SGD"
+lr = 0.5
+"""
+"""A configuration of `stele train`."""
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -42,6 +42,7 @@ from stele.call.loaded import Loaded
 from stele.data import Vocabulary, imdb, read_idx, read_vectors
 from stele.data.cifar import _read_binary, _read_python
 from stele.data.download import unpack
+from stele.data.files import read_npz
 from stele.data.images import load_image
 from stele.data.labelled import news, reviews
 from stele.data.matlab import read_mat
@@ -53,9 +54,11 @@ from stele.ir.text import parse
 from stele.ops import ALL
 from stele.saving import DIGEST, TREE, pack, read
 from stele.saving import digest as seal
+from stele.train import runs
+from stele.train.recipes import recipe_of
 from tests import caffe_nets
 from tests.caffe_nets import OLD_NET
-from tests.formats import binary_batch, chunk, idx, mat, matrix, packed, pictures, python_batch, riff, wav_form
+from tests.formats import NET, binary_batch, chunk, idx, mat, matrix, packed, pictures, python_batch, riff, wav_form
 from tests.huggingface import KEPT, write
 from tests.keras_models import KEPT as KERAS
 from tests.patience import Late, limited, patience
@@ -334,9 +337,53 @@ def read_table(ending: str, path: Path) -> None:
     st.data.table(path.replace(path.with_suffix(ending)))
 
 
+def saved(save: Callable[..., None], **options: object) -> bytes:
+    """Arrays as NumPy saves them."""
+    out = io.BytesIO()
+    save(out, np.arange(6, dtype=np.float32).reshape(2, 3), **options)
+    return out.getvalue()
+
+
+def flax_tree() -> bytes:
+    """A tree of arrays and numbers, one of them in pieces."""
+    msgpack = import_module("msgpack")
+    array = msgpack.ExtType(1, msgpack.packb([(2, 3), "float32", bytes(24)]))
+    pieces = {"__msgpack_chunked_array__": True, "shape": {"0": 6}, "chunks": {"0": array}}
+    return msgpack.packb({"params": {"dense": {"kernel": array, "bias": pieces}}, "step": 3})
+
+
+def tokens() -> bytes:
+    """A tokenizer of few words."""
+    return st.data.Tokenizer.train(["a few words", "and more of them"], 60).inner.to_str().encode()
+
+
+def read_tokenizer(path: Path) -> None:
+    tokenizer = st.data.Tokenizer(path)
+    tokenizer.decode(tokenizer.encode("a few more words"))
+
+
+def read_run(path: Path) -> None:
+    """A folder with one run, as a table and as a page."""
+    path.replace(path.with_name("history.json"))
+    runs.compared(path.parent), runs.comparison(path.parent)
+
+
+def read_configuration(path: Path) -> None:
+    """A trainer of a configuration, whose data lie beside it."""
+    rows = np.arange(80, dtype=np.float32).reshape(40, 2)
+    np.savez(path.with_name("points.npz"), x=rows, y=np.arange(40) % 2)
+    text = path.read_bytes().replace(b"points.npz", str(path.with_name("points.npz")).encode())
+    where = path.with_name("net.toml")
+    where.write_bytes(text)
+    recipe_of(where).trainer()
+
+
 GPT2 = json.loads(KEPT.read_text())["gpt2"]
 PERSON = "39, Private, 77516, Masters, 13, Divorced, Sales, Own, White, Male, 0, 0, 4, Peru"
 MATRIX = matrix("X", pictures(2)[0][:, :, :4, :4], 9, 2)
+HISTORY = json.dumps({"state": "done", "meta": {"workload": "cnn", "lr": 0.1, "started": "2026-01-01 12:00:00"},
+                      "epochs": [{"epoch": 1, "train_loss": 0.5, "valid_loss": 0.6, "valid_accuracy": 0.8}],
+                      "steps": {"epoch": [0.5, 1.0], "loss": [0.7, 0.5]}})
 SOUND = chunk(b"LIST", b"odd") + wav_form(more=b"\0\0") + chunk(b"data", bytes(range(60)))
 PLAIN = {"data": np.arange(6, dtype=np.uint8).reshape(2, 3), b"a": [1, -70_000, 1 << 40, 2.5, None, ("x", (True,))]}
 GREY = pictures(3)[0][:, 0, :12, :12]
@@ -374,6 +421,10 @@ FORMATS = {
     "caffe, old":      Format(lambda: OLD_NET.encode(), partial(read_caffe, ".prototxt")),
     "llama2.c":        Format(llama, huggingface.load),
     "pieces":          Format(lambda: b"\2\0\0\0\0\0\0\0\1\0\0\0a\0\0\0\1\2\0\0\0ab", huggingface.Pieces),
+    "npz":             Format(lambda: saved(np.savez, b=np.arange(3)), read_npz),
+    "npy":             Format(lambda: saved(np.save), read_npz),
+    "history":         Format(lambda: HISTORY.encode(), read_run),
+    "configuration":   Format(lambda: NET.encode(), read_configuration),
     "safetensors":     Format(safetensors, lambda path: st.load(path)),
     "checkpoint":      Format(checkpoint, load_checkpoint),
     "program":         Format(lambda: str(program()[1]).encode(), run_program, resealed),
@@ -398,6 +449,10 @@ if find_spec("h5py"):
     for member, title in (("config.json", "keras, its layers"), ("model.weights.h5", "keras, its HDF5")):
         FORMATS[title] = Format(partial(keras_member, member), load_keras, partial(keras_sealed, member))
     FORMATS["table of HDF5"] = Format(hdf5_table, partial(read_table, ".h5"))
+if find_spec("msgpack"):
+    FORMATS["flax"] = Format(flax_tree, lambda path: import_module("stele.interop.flax").read(path))
+if find_spec("tokenizers"):
+    FORMATS["tokenizer"] = Format(tokens, read_tokenizer)
 if find_spec("pyarrow"):
     FORMATS["parquet"] = Format(partial(arrow_table, "pyarrow.parquet.write_table"), partial(read_table, ".parquet"))
     FORMATS["feather"] = Format(partial(arrow_table, "pyarrow.feather.write_feather"), partial(read_table, ".feather"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from formats import NET
 from test_report import Checker
 
 from stele.commands.arguments import parse, run
@@ -20,42 +21,6 @@ from stele.train.training import train
 
 X = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
 Y = (X.sum(axis=1) > 0).astype(np.int64)
-NET = """\
-epochs = 2
-metrics = ["accuracy"]
-
-[data]
-kind = "npz"
-file = "points.npz"
-batch_size = 16
-
-[[layer]]
-name = "hidden"
-kind = "Linear"
-out_features = 3
-
-[[layer]]
-name = "active"
-kind = "Tanh"
-
-[[layer]]
-name = "both"
-kind = "concat"
-from = ["hidden", "active"]
-axis = 1
-
-[[layer]]
-kind = "Linear"
-out_features = 2
-
-[loss]
-kind = "cross_entropy"
-label_smoothing = 0.1
-
-[optimizer]
-kind = "SGD"
-lr = 0.5
-"""
 FILE = """\
 import numpy as np
 from stele import data, nn, train
