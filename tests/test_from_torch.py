@@ -1,6 +1,7 @@
 """Modules of PyTorch as modules of Stele: every core op, whole models, shared memory, functions both ways."""
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from importlib import import_module
@@ -128,6 +129,73 @@ def test_gradients_at_bounds_are_those_of_pytorch(name: str) -> None:
             own = {a.name: theirs(v) for a, v in zip(overload(name)._schema.arguments, (x, *case[1:]), strict=False)}
             overload(name)(**{**own, "self": x}).sum().backward()
             np.testing.assert_allclose(x.grad.numpy()[0], wanted, 1e-6, err_msg=str(case))
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_gradients_end_where_they_do_in_pytorch() -> None:
+    t = torch()
+
+    class Quantised(t.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w, self.table = t.nn.Parameter(t.randn(4, 4)), t.nn.Parameter(t.randn(5, 4))
+            self.register_buffer("mean", t.zeros(4))
+
+        def forward(self, x: Any) -> Any:
+            z = x @ self.w
+            found = self.table[t.cdist(z, self.table).argmin(-1)]
+            with t.no_grad():
+                self.mean.mul_(0.9).add_(z.mean(0), alpha=0.1)
+                scale = self.w.view(-1).square().sum().sqrt()
+                with t.enable_grad():
+                    inner = z * 3
+            loss = (found - z.detach()).square().mean() + (found.detach() - z).square().mean()
+            return z + (found - z).detach() - self.mean, loss / scale, inner, (self.w[0] * self.w[1].clone().detach_())
+
+    t.manual_seed(0)
+    model, x = Quantised(), t.randn(3, 4)
+    exported = t.export.export(model, (x,))
+    text = str(exported.graph)
+    for own in stt.from_torch(model, (x,)), stt.from_torch(exported):
+        other = copy.deepcopy(model)
+        for _ in range(2):
+            wanted, found = other(x), own(st.from_dlpack(x))
+            close(found, wanted)
+            sum((y.sum() * (n + 1) for n, y in enumerate(wanted)), t.zeros(())).backward()
+            sum((y.sum() * (n + 1) for n, y in enumerate(found)), st.tensor(0.0)).backward()
+            for name, p in other.named_parameters():
+                close(own.weights[name].grad, p.grad)
+            close(own.weights["mean"], other.mean)
+        for name in ("w", "table"):
+            own.weights[name].grad = None
+        own.weights["mean"].assign(st.zeros(4))
+    assert str(exported.graph) == text
+
+
+@needs_torch
+def test_a_backward_of_ones_own_is_refused() -> None:
+    t = torch()
+
+    class Double(t.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, *g: Any) -> Any:
+            return g[0] * 5
+
+    class Model(t.nn.Linear):
+        def forward(self, input: Any) -> Any:
+            return Double.apply(super().forward(input))
+
+    model, x = Model(2, 2), t.ones(1, 2)
+    with pytest.raises(ArgumentError, match=r"Double is a torch.autograd.Function, whose backward is lost"):
+        stt.from_torch(model, (x,))
+    assert t.autograd.Function.apply.__func__.__module__.startswith("torch.")
+    model.requires_grad_(False)
+    close(stt.from_torch(model, (x,))(st.from_dlpack(x)), model(x))
 
 
 @needs_torch

@@ -10,6 +10,7 @@ from typing import Any
 
 import stele as st
 from stele.errors import ArgumentError, DataError, DTypeError, nearest
+from stele.interop.torch.gradients import own_functions_refused, stopped
 from stele.interop.torch.program import Graph, Input, Node, Program, Ref
 from stele.interop.torch.table import RULES
 from stele.ir.types import DTYPES
@@ -40,9 +41,12 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: 
         raise ArgumentError(f"dims names {path!r}; the tensors given are {', '.join(known)}",
                             hint=f"Did you mean {guess!r}?" if guess else None)
     shapes = (tuple(found[n] for n in names[:len(args)]), {n: found[n] for n in kwargs})
+    opened_by_name = merged(module, names, len(args), *shapes) if dims else None
     try:
-        return export.export(module, tuple(args), dict(kwargs), dynamic_shapes=merged(module, names, len(args), *shapes)
-                             if dims else None, strict=False)
+        with own_functions_refused():
+            return export.export(module, tuple(args), dict(kwargs), dynamic_shapes=opened_by_name, strict=False)
+    except ArgumentError:
+        raise
     except Exception as error:
         raise untraced(f"this {type(module).__name__}", error) from error
 
@@ -108,7 +112,7 @@ def decomposed(program: Any) -> Any:
     for op in list(table):
         if word(op) in RULES:
             table.pop(op)
-    made = program.run_decompositions(table)
+    made = stopped(program).run_decompositions(table)
     graphs = [m.graph for m in made.graph_module.modules() if hasattr(m, "graph")]
     ops = {n.target for g in graphs for n in g.nodes if isinstance(n.target, torch()._ops.OpOverload)}
     more = import_module("torch._decomp").get_decompositions([op for op in ops if word(op) not in RULES])

@@ -111,7 +111,7 @@ def axes_swapped(x: Any, a: int, b: int) -> Any:
 
 
 RULES: Rules = {
-    "alias clone contiguous detach lift_fresh_copy detach_": same,
+    "alias clone contiguous lift_fresh_copy": same, "detach detach_": st.stop_gradient,
     "copy": lambda x, source: st.broadcast_to(source, tuple(x.shape)).astype(x.dtype),
     "cat": cat, "stack": lambda xs, axis=0: st.stack(xs, axis=axis),
     "expand": expand, "view reshape _unsafe_view": lambda x, shape: x.reshape(tuple(shape)),
