@@ -138,7 +138,9 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "reciprocal": lambda x: 1 / x, "logical_not": lambda x: st.logical_not(truth(x)), "silu": st.silu,
     "mish": F.mish, "hardswish": F.hardswish, "hardsigmoid": F.hardsigmoid, "lgamma": st.lgamma,
     "i0": st.i0, "special_i0e": st.i0e, "special_i1": st.i1, "special_i1e": st.i1e, "special_erfcx": st.erfcx,
-    "digamma": st.digamma, "angle": st.angle, "erfinv": st.erfinv, "conj": st.conj, "square": st.square,
+    "digamma": st.digamma, "angle": st.angle, "erfinv": st.erfinv, "conj": st.conj,
+    "_conj": st.conj, "_conj_physical": st.conj, "special_log_ndtr": st.log_ndtr,
+    "special_ndtri": st.ndtri, "square": st.square,
 }
 
 RULES: Rules = {

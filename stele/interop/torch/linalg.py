@@ -46,5 +46,9 @@ RULES: Rules = {
     "_linalg_solve_ex": solve, "linalg_qr": qr, "_linalg_svd": svd, "_linalg_eigh": eigh,
     "linalg_solve_triangular": lambda a, b, upper, left=True, unit=False: st.linalg.solve_triangular(
         a, b, upper=upper, left=left, unitriangular=unit),
+    "linalg_pinv.atol_rtol_tensor": lambda x, atol=None, rtol=None, hermitian=False: st.linalg.pinv(
+        x, rtol, atol, hermitian),
+    "linalg_eig": lambda x: tuple(st.linalg.eig(x)), "linalg_householder_product": st.linalg.householder_product,
+    "cholesky": lambda x, upper=False: st.linalg.cholesky(x, upper=upper),
     "linalg_matrix_exp": st.linalg.expm,
 }

@@ -39,6 +39,6 @@ RULES: Rules = {
     "upsample_linear1d.vec": resized("linear", True), "upsample_bilinear2d.vec": resized("bilinear", True),
     "upsample_trilinear3d.vec": resized("trilinear", True), "upsample_bicubic2d.vec": resized("bicubic", True),
     "_upsample_bilinear2d_aa": smoothed("bilinear"), "_upsample_bicubic2d_aa": smoothed("bicubic"),
-    "grid_sampler_2d": sampled,
+    "grid_sampler_2d grid_sampler_3d": sampled,
     "pixel_shuffle": lambda x, by: F.pixel_shuffle(x, by), "pixel_unshuffle": lambda x, by: F.pixel_unshuffle(x, by),
 }
