@@ -458,6 +458,23 @@ def test_a_function_of_stele_inside_pytorch() -> None:
 
 
 @needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_a_function_of_stele_within_what_pytorch_compiles() -> None:
+    t = torch()
+    f, layer = stt.to_torch(lambda x: st.tanh(x) * 2), stt.to_torch(st.nn.Linear(3, 2))
+
+    def whole(x: Any) -> Any:
+        return layer(f(x.sin())).cos().sum()
+
+    x, z = (t.arange(6.0).reshape(2, 3).requires_grad_() for _ in range(2))
+    wanted, found = whole(x), t.compile(whole, backend="eager")(z)
+    wanted.backward()
+    found.backward()
+    close(st.from_dlpack(found.detach()), wanted)
+    close(st.from_dlpack(z.grad), x.grad)
+
+
+@needs_torch
 def test_pytorch_trains_a_module_of_stele() -> None:
     t = torch()
     st.manual_seed(0)

@@ -29,8 +29,9 @@ def to_torch(f: Callable[..., Any]) -> Any:
     of PyTorch's go through it, of any order (`create_graph=True`); Stele's parameters that f reads from outside get
     their `.grad` in a first-order backward pass. Of a module the parameters are `torch.nn.Parameter`s of the result,
     under their names, for PyTorch's optimisers: they begin with a copy of the numbers, and
-    `module.load_state_dict(result.state_dict(), strict=False)` brings them back; buffers stay the module's own. Raises
-    DataError without PyTorch, DTypeError for gradients of complex numbers.
+    `module.load_state_dict(result.state_dict(), strict=False)` brings them back; buffers stay the module's own. Within
+    `torch.compile` they are called as they are, between two parts of what it compiles. Raises DataError without
+    PyTorch, DTypeError for gradients of complex numbers.
 
     >>> from importlib.util import find_spec
     >>> from stele.interop.torch import to_torch
@@ -40,7 +41,8 @@ def to_torch(f: Callable[..., Any]) -> Any:
     ...     to_torch(lambda x: (x ** 3).sum())(x).backward()
     ...     assert x.grad.tolist() == [3.0, 3.0, 3.0]
     """
-    return module_of(f) if isinstance(f, nn.Module) else bridged(function(f, "what to_torch takes"))
+    return module_of(f) if isinstance(f, nn.Module) else torch().compiler.disable(
+        bridged(function(f, "what to_torch takes")))
 
 
 def bridged(f: Call) -> Call:
@@ -143,13 +145,15 @@ def module_of(model: nn.Module) -> Any:
         with standing(model, names, weights):
             return model(*args, **kwargs)
 
+    call = torch().compiler.disable(bridged(run))
+
     class Crossing(kinds.Module):
         def __init__(self) -> None:
             super().__init__()
             hold(self, model)
 
         def forward(self, *args: Any, **kwargs: Any) -> Any:
-            return bridged(run)([self.get_parameter(name) for name in names], args, kwargs)
+            return call([self.get_parameter(name) for name in names], args, kwargs)
 
         def train(self, mode: bool = True) -> Any:
             model.train(mode)
