@@ -167,6 +167,12 @@ def test_hostile_arrays_of_numpy(tmp_path: Path) -> None:
     for content in (npy(head("<f4", "(-2,-4)"), bytes(32)), npy(head("<f4", "(8,)"), bytes(8)), npy(head("|O", "(1,)")),
                     npy("__import__('os').abort()"), npy("(" * 5000), b"", b"text", b"PK\3\4cut", pickle.dumps([])):
         refused(lambda content=content: read_npz(bomb(tmp_path / "x", content)), "holds no arrays of NumPy")
+    large = npy(head("<f8", f"({1 << 40},)"))
+    refused(lambda: read_npz(bomb(tmp_path / "x", large)), "it claims float64.1099511627776., and has")
+    for how in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        with zipfile.ZipFile(tmp_path / "x", "w", how) as file:
+            file.writestr("a.npy", large)
+        refused(lambda: read_npz(tmp_path / "x"), "it claims float64.1099511627776., and has")
     with zipfile.ZipFile(tmp_path / "x", "w") as file:
         file.writestr("a.txt", "text")
     refused(lambda: read_npz(tmp_path / "x"), "holds 'a.txt', which is no array")
@@ -174,6 +180,10 @@ def test_hostile_arrays_of_numpy(tmp_path: Path) -> None:
     refused(lambda: read_npz(tmp_path / "pipe"), "no ordinary file")
     np.savez(tmp_path / "good.npz", x=np.arange(3))
     assert read_npz(tmp_path / "good.npz")["x"].tolist() == [0, 1, 2]
+    for save in np.savez, np.savez_compressed:      # zeros are packed as much as may be; heads of three versions
+        save(tmp_path / "good.npz", x=np.zeros(1 << 20), y=np.zeros(0), z=np.float32(3), n=np.zeros(2, [("é", "f4")]))
+        assert {name: x.shape for name, x in read_npz(tmp_path / "good.npz").items()} == {
+            "x": (1 << 20,), "y": (0,), "z": (), "n": (2,)}
 
 
 # Texts of graphs that take a time which grows with the square of their length, or doubles with each bracket, where they

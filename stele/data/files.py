@@ -4,6 +4,9 @@ import errno
 import gzip
 import io
 import lzma
+import math
+import os
+import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 LARGEST = 640 << 20     # bytes; no set read here has a larger file when unpacked: stops decompression bombs
 DICTIONARY = 128 << 20  # bytes that unpacking xz may take: `xz -9` needs 65 million, a file may ask for 4 billion
 CHUNK = 1 << 20
+PACKED = 1032           # what zlib packs becomes at most so many times larger
 _CORRUPT = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 
 
@@ -58,11 +62,13 @@ def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
 def read_npz(path: str | Path) -> dict[str, Array]:
     """The arrays in a file of NumPy by name; the one of a .npy file is called "".
 
-    Raises DataError for what is missing, damaged or of Python objects, whose code is not run; MemoryError where there
-    is no memory for as much as it claims to hold.
+    Raises DataError for what is missing, damaged, claims more than its bytes can hold, or is of Python objects, whose
+    code is not run; MemoryError where there is no memory for as much as it holds.
     """
     try:
         with regular(path) as file:
+            _look(file, os.fstat(file.fileno()).st_size)
+            file.seek(0)
             found = np.load(file, allow_pickle=False)
             arrays: dict[str, Any] = {"": found} if isinstance(found, np.ndarray) else dict(found)
     except MemoryError:
@@ -74,6 +80,27 @@ def read_npz(path: str | Path) -> dict[str, Array]:
     if strange := [name for name, x in arrays.items() if not isinstance(x, np.ndarray)]:
         raise DataError(f"{path} holds {strange[0]!r:.60}, which is no array of NumPy")
     return arrays
+
+
+def _look(file: IO[bytes], size: int) -> None:
+    """Raises ValueError where an array of NumPy, or one in a zip file, claims more than its bytes can hold: that many
+    would be taken before any is read.
+    """
+    form: Any = np.lib.format
+    begin = file.read(len(form.MAGIC_PREFIX))
+    file.seek(0)
+    if begin == form.MAGIC_PREFIX:
+        read = form.read_array_header_1_0 if form.read_magic(file) == (1, 0) else form.read_array_header_2_0
+        shape, _, dtype = read(file)
+        if math.prod(shape) * dtype.itemsize > size:
+            raise ValueError(f"it claims {dtype}{list(shape)}, and has {size:,} bytes")
+    elif begin.startswith((b"PK\3\4", b"PK\5\6")):
+        with zipfile.ZipFile(file) as packed:
+            for member in packed.infolist():
+                with packed.open(member) as inner:
+                    if inner.read(2) != b"PK":      # a file within the file, which is no array
+                        inner.seek(0)
+                        _look(cast(IO[bytes], inner), min(member.file_size, PACKED * min(member.compress_size, size)))
 
 
 def _chunks(file: IO[bytes], head: bytes) -> Iterator[bytes]:

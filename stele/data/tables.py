@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from stele.data import hdf5
-from stele.data.files import read_bytes
+from stele.data.files import PACKED, read_bytes
 from stele.data.sets import ArrayDataset
 from stele.errors import DataError, kind
 from stele.files import located
@@ -22,7 +22,6 @@ from stele.ops.arguments import is_many, sequence
 
 Columns = Mapping[str, Any]
 FRAMES = ("pandas", "polars", "pyarrow")
-PACKED = 1032       # numbers that zlib packs become at most so many times larger
 MISSING = ("", "NA", "N/A", "nan", "NaN", "null", "None")
 
 

@@ -42,6 +42,8 @@ def runs_in(folder: Path) -> list[Found]:
         try:
             history = json.loads(path.read_text(encoding="utf-8"))
             rows = [{name: math.nan if x is None else x for name, x in row.items()} for row in history["epochs"]]
+            if not all(isinstance(row["epoch"], int | float) for row in rows):
+                raise ValueError("epochs have numbers")
             found.append(Found(str(path.parent.relative_to(folder)), history["state"], history["meta"], rows))
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
             raise DataError(f"{path} is no history of a training",
