@@ -169,6 +169,9 @@ def test_hostile_arrays_of_numpy(tmp_path: Path) -> None:
         refused(lambda content=content: read_npz(bomb(tmp_path / "x", content)), "holds no arrays of NumPy")
     large = npy(head("<f8", f"({1 << 40},)"))
     refused(lambda: read_npz(bomb(tmp_path / "x", large)), "it claims float64.1099511627776., and has")
+    for version in (b"\0\0", b"\2\0", b"\3\0"):
+        long = b"\x93NUMPY" + version + b"\xff\xff\xff\xff{"
+        refused(lambda long=long: read_npz(bomb(tmp_path / "x", long)), "its head is longer than the file")
     for how in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         with zipfile.ZipFile(tmp_path / "x", "w", how) as file:
             file.writestr("a.npy", large)

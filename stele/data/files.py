@@ -90,7 +90,11 @@ def _look(file: IO[bytes], size: int) -> None:
     begin = file.read(len(form.MAGIC_PREFIX))
     file.seek(0)
     if begin == form.MAGIC_PREFIX:
-        read = form.read_array_header_1_0 if form.read_magic(file) == (1, 0) else form.read_array_header_2_0
+        version = form.read_magic(file)
+        if version != (1, 0) and int.from_bytes(file.read(4), "little") > size:
+            raise ValueError("its head is longer than the file")
+        file.seek(len(form.MAGIC_PREFIX) + 2)
+        read = form.read_array_header_1_0 if version == (1, 0) else form.read_array_header_2_0
         shape, _, dtype = read(file)
         if math.prod(shape) * dtype.itemsize > size:
             raise ValueError(f"it claims {dtype}{list(shape)}, and has {size:,} bytes")
