@@ -104,7 +104,7 @@ def _look(file: IO[bytes], size: int) -> None:
                 with packed.open(member) as inner:
                     if inner.read(2) != b"PK":      # a file within the file, which is no array
                         inner.seek(0)
-                        _look(cast(IO[bytes], inner), min(member.file_size, PACKED * min(member.compress_size, size)))
+                        _look(inner, min(member.file_size, PACKED * min(member.compress_size, size)))
 
 
 def _chunks(file: IO[bytes], head: bytes) -> Iterator[bytes]:
