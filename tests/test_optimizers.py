@@ -540,6 +540,34 @@ def test_momentum_is_cycled_as_by_pytorch(name: str, kind: str, compiled: bool) 
     assert again.state_dict()["options.0"] == optimizer.state_dict()["options.0"]
 
 
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+def test_a_momentum_that_moves_goes_on_to_the_same_bits(kind: str) -> None:
+    x = st.tensor(np.float32([0.3, -0.7, 1.1]), requires_grad=True)
+    optimizer = getattr(optim, kind)([x], 0.1, **({"momentum": 0.9} if kind == "SGD" else {}))
+    schedule = optim.OneCycleLR(optimizer, 0.1, 10, cycle_momentum=True, max_momentum=0.93)
+
+    @st.compile
+    def step() -> None:
+        optimizer.zero_grad()
+        (x ** 3).sum().backward()
+        optimizer.step()
+
+    def found() -> list[bytes]:
+        for _ in range(3):
+            step()
+        return [x.numpy().tobytes(), *(t.numpy().tobytes() for t in optimizer.states[0].tensors().values())]
+
+    step()
+    schedule.step()
+    state, x_was = optimizer.state_dict(), x.detach().clone()
+    state = {name: t.detach().clone() if isinstance(t, st.Tensor) else t for name, t in state.items()}
+    first = found()
+    optimizer.load_state_dict(state)
+    with st.no_grad():
+        x.assign(x_was)
+    assert found() == first and len(step.programs) == 1
+
+
 def test_what_has_no_momentum_is_not_cycled() -> None:
     for made in (optim.RMSprop, optim.SGD):
         with pytest.raises(ArgumentError, match="cycle_momentum of CyclicLR"):

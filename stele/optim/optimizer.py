@@ -106,6 +106,14 @@ def is_moved(option: Any) -> bool:
     return any(isinstance(x, Tensor) for x in (option if is_series(option) else (option,)))
 
 
+def gone_on(own: Any, new: Any) -> Any:
+    """An option as a state says it, in the tensor that it has here where a schedule moves it."""
+    if isinstance(own, Tensor):
+        own.assign(new)
+        return own
+    return tuple(map(gone_on, own, new)) if is_series(own) else new
+
+
 class State:
     """What an optimiser knows of one parameter: the tensors that it remembers, and the options of its `group`."""
 
@@ -278,7 +286,7 @@ class Optimizer:
             if isinstance(x, Tensor):
                 x.assign(state[name])
         for group, new in zip(self.groups, options, strict=True):
-            vars(group).update(new)
+            vars(group).update({name: gone_on(vars(group)[name], x) for name, x in new.items()})
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters, or with `set_to_none=False` makes them zeros."""
@@ -316,13 +324,16 @@ class Optimizer:
 class Counting(Optimizer):
     """An optimiser whose formula depends on how many steps a parameter has taken, `s.steps`, from 1.
 
-    Parameters that always moved together share their count, so that what follows from it is computed once.
+    Parameters that always moved together share their count, so that what follows from it is computed once; those that
+    are frozen from the beginning have one of their own.
     """
 
     def add_group(self, group: Mapping[str, Any]) -> None:
         known = len(self.states)
         super().add_group(group)
-        counted(self.states[known:], 0.0)
+        added = [*zip(self.groups[-1].params, self.states[known:], strict=True)]
+        for is_moving in (True, False):
+            counted([s for p, s in added if p.requires_grad is is_moving], 0.0)
 
     add_param_group = add_group
 
