@@ -71,7 +71,7 @@ def first_call(state: str) -> None:
     whole = time.perf_counter() - start
     print(f"{f'first call of cnn, {state} cache':34} {whole:8.2f} s")
     if state == "empty":
-        program = trainer.learn.programs[0]
+        program = trainer.programs.learn.programs[0]
         report = program.report()
         seconds, kernels = report.seconds, len(report.kernels)
         for name, took in [("trace, and other programs", whole - sum(seconds.values())), *seconds.items()]:

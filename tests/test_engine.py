@@ -156,7 +156,7 @@ def test_a_parsed_graph_runs_to_the_same_bits(name: str) -> None:
 
 
 def test_every_kernel_names_its_lines(cnn: Trainer) -> None:
-    program: Any = cnn.learn.programs[0]
+    program: Any = cnn.programs.learn.programs[0]
     for note in program.report().kernels:
         found = lines(note.where)
         assert found, f"{note} has no line"
@@ -230,8 +230,8 @@ def test_ctrl_c_changes_no_parameter() -> None:
 
 
 def test_the_arena_is_what_the_plan_says(cnn: Trainer, monkeypatch: pytest.MonkeyPatch) -> None:
-    program: Any = cnn.learn.programs[0]
-    [(_, sizes, _)] = next(iter(cnn.learn.variants.at_hand.values()))
+    program: Any = cnn.programs.learn.programs[0]
+    [(_, sizes, _)] = next(iter(cnn.programs.learn.variants.at_hand.values()))
     lent: list[tuple[int, Block]] = []
 
     def lend(n: int) -> Block:

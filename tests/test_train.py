@@ -133,7 +133,7 @@ def test_a_last_short_batch_needs_no_second_program() -> None:
     trainer = Classifier(model, optimizer="sgd", lr=0.1)
     for n in (8, 8, 3, 1):
         trainer.train_on_batch((np.ones((n, 5), np.int32), np.zeros(n, np.int64)))
-    assert trainer.learn.compiles == 1      # type: ignore[union-attr]
+    assert trainer.programs.learn.compiles == 1      # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("model, count, names", [

@@ -5,6 +5,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -73,7 +74,8 @@ def test_it_is_the_loop_by_hand() -> None:
                             optimizer=lambda parameters: optim.SGD(parameters, lr=0.1, momentum=0.9))
     history = trainer.fit()
     assert bits(other) == bits(model) and history["train_loss"] == means
-    assert trainer.steps == 6 and other.training and trainer.learn.traces == trainer.measure.traces == 1  # type: ignore
+    assert trainer.steps == 6 and other.training
+    assert trainer.programs.learn.traces == trainer.programs.measure.traces == 1  # type: ignore
     with st.no_grad():
         right = other.eval()(st.tensor(X)).argmax(axis=1).numpy() == Y
     assert history["val_accuracy"][-1] == pytest.approx(right.mean())
@@ -202,6 +204,15 @@ def test_gradients_of_several_batches_are_those_of_one() -> None:
     np.testing.assert_allclose(found[0], found[2], rtol=1e-5)
 
 
+def test_no_step_is_traced_anew_behind_the_first_epoch() -> None:
+    model = nn.Sequential(nn.Linear(2, 4), nn.LazyLinear(2))     # whose code looks up whatever there is
+    model[0].requires_grad_(False)      # whose steps Adam does not count
+    trainer = train.Trainer(model, loader(), loss="cross_entropy", validation=loader(), epochs=3, accumulate=2)
+    trainer.fit()
+    made: Any = trainer.programs
+    assert (made.learn.traces, made.measure.traces, made.finish.traces) == (2, 1, 1)
+
+
 class Two(train.Trainer):
     """Two inputs by name, a number more, and another measure to validate by."""
 
@@ -238,7 +249,7 @@ def test_numbers_that_change_are_no_part_of_a_compiled_step() -> None:
         Annealed(nn.Linear(2, 2), [X]).fit()
     logged = Logged(nn.Linear(2, 2), [X], epochs=3, validation=[X], callbacks=[train.GradientStatistics(1)])
     logged.fit()
-    assert logged.learn.traces == logged.measure.traces == 1    # type: ignore[union-attr]
+    assert logged.programs.learn.traces == logged.programs.measure.traces == 1    # type: ignore[union-attr]
 
 
 def test_layers_that_do_not_train_stay_so() -> None:
@@ -528,12 +539,37 @@ def test_tensorboard(tmp_path: Path) -> None:
     assert (picture.width, picture.height) == (5, 4) and seen.shape == (3, 4, 5) and set(seen.ravel()) <= {127, 128}
 
 
+def test_tensorboard_forgets_what_was_written_behind_the_checkpoint(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="pip install tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    class Falls(train.Callback):
+        def on_batch_end(self, trainer: train.Trainer) -> None:
+            if trainer.steps == 5:
+                raise InterruptedError
+
+    for more in ([Falls()], []):
+        with suppress(InterruptedError):
+            train.fit(net(), loader(), loss="cross_entropy", epochs=3, callbacks=[
+                Checkpoint(tmp_path / "run", resume=True), train.TensorBoard(tmp_path / "events", 1), *more])
+    events = EventAccumulator(str(tmp_path / "events"))
+    events.Reload()
+    assert [event.step for event in events.Scalars("loss")] == [*range(1, 10)]
+
+
 def test_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")       # a database would need more packages
     mlflow = pytest.importorskip("mlflow", reason="pip install mlflow")
     logger = train.MLflow("mine", uri=tmp_path.as_uri(), every=1)
     numbers_of(logger)
     assert {"loss", "lr", "train_loss"} <= mlflow.get_run(logger.id).data.metrics.keys()
+    with mlflow.start_run() as own:
+        mlflow.log_param("optimizer", "mine")
+        logger = train.MLflow()
+        train.fit(net(), loader(), loss="cross_entropy", callbacks=[Checkpoint(tmp_path / "run"), logger])
+        assert mlflow.active_run().info.run_id == own.info.run_id == logger.id
+    found = mlflow.get_run(own.info.run_id).data
+    assert "train_loss" in found.metrics and found.params["optimizer"] == "mine" and found.params["epochs"] == "1"
 
 
 def test_wandb(tmp_path: Path) -> None:
@@ -581,7 +617,7 @@ def test_tables_move_by_the_row(name: str) -> None:
     (model, trainer), (same, _) = trained(), trained(Looking())
     np.testing.assert_allclose(model[0].weight.numpy(), same[0].weight.numpy(), rtol=1e-6, atol=1e-6)
     assert model[0].weight.grad is None and same[0].weight.grad is not None
-    assert max(p.memory({"batch": 8}).arena.bytes for p in trainer.learn.programs) < 64 << 10
+    assert max(p.memory({"batch": 8}).arena.bytes for p in trainer.programs.learn.programs) < 64 << 10
 
 
 def test_one_callback_is_no_list_and_metrics_are_functions_too() -> None:

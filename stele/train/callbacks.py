@@ -300,10 +300,10 @@ class NanGuard(Callback):
     def on_train_begin(self, trainer: Trainer) -> None:
         self.before, flag = os.environ.get(config.CHECK.name), config.CHECK.name
         os.environ[flag] = ",".join({"nan", *config.CHECK()})
-        trainer.learn = trainer.measure = None      # or they would stay as they were made
+        trainer.programs = type(trainer.programs)()      # or they would stay as they were made
 
     def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
-        trainer.learn = trainer.measure = None
+        trainer.programs = type(trainer.programs)()
         if self.before is None:
             del os.environ[config.CHECK.name]
         else:

@@ -117,8 +117,14 @@ class TensorBoard(Logger):
         self.writer: Any = EventFileWriter(str(files.located(folder)))
         self.event: Any = event_pb2.Event   # pyright: ignore
         self.summary: Any = summary_pb2.Summary   # pyright: ignore
+        self.session: Any = event_pb2.SessionLog    # pyright: ignore
         self.tensor: Any = tensor_pb2.TensorProto   # pyright: ignore
         self.text: Any = metadata.create_summary_metadata("", "")   # pyright: ignore
+
+    def on_train_begin(self, trainer: Trainer) -> None:
+        if trainer.steps:       # what an earlier session wrote behind its checkpoint is shown no more
+            began = self.session(status=self.session.START)
+            self.writer.add_event(self.event(wall_time=time(), step=trainer.steps + 1, session_log=began))
 
     def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
         self.add([{"tag": name, "simple_value": x} for name, x in values.items()
@@ -148,8 +154,8 @@ class MLflow(Logger):
     """Logs to MLflow, as a run of an `experiment`, every `every` steps and every epoch; needs `stele-dl[mlflow]`.
 
     `uri` is where it keeps runs, `name` what the run is called. The facts of the history are its parameters; a training
-    that goes on goes on with its run. Where MLflow is not installed the error says what to install. Raises ShapeError
-    for less than one step.
+    that goes on goes on with its run. A run that is active already is logged to, and is active still at the end. Where
+    MLflow is not installed the error says what to install. Raises ShapeError for less than one step.
 
     >>> issubclass(train.MLflow, train.Logger)
     True
@@ -164,25 +170,30 @@ class MLflow(Logger):
         except ImportError:
             raise missing("MLflow", "mlflow") from None
         self.mlflow: Any = mlflow
-        self.name, self.id = name, None
+        self.name, self.id, self.ends = name, None, True
         if uri is not None:
             mlflow.set_tracking_uri(uri)    # pyright: ignore
         if experiment is not None:
             mlflow.set_experiment(experiment)   # pyright: ignore
 
     def on_train_begin(self, trainer: Trainer) -> None:
-        run = self.mlflow.start_run(run_id=self.id) if self.id else self.mlflow.start_run(run_name=self.name)
-        if self.id is None:
-            self.mlflow.log_params({name: x for name, x in trainer.history.meta.items() if x is not None})
+        run = self.mlflow.active_run()
+        self.ends = run is None
+        if run is None:
+            run = self.mlflow.start_run(run_id=self.id) if self.id else self.mlflow.start_run(run_name=self.name)
         self.id = run.info.run_id
+        known = self.mlflow.get_run(self.id).data.params        # which MLflow lets nobody change
+        self.mlflow.log_params({name: x for name, x in trainer.history.meta.items()
+                                if x is not None and name not in known})
 
     def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
         self.mlflow.log_metrics({name: x for name, x in values.items() if isinstance(x, int | float)},
                                 step=trainer.steps)
 
     def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
-        self.mlflow.end_run("FINISHED" if error is None else "KILLED" if isinstance(error, KeyboardInterrupt)
-                            else "FAILED")
+        if self.ends:
+            self.mlflow.end_run("FINISHED" if error is None else "KILLED" if isinstance(error, KeyboardInterrupt)
+                                else "FAILED")
 
     def state_dict(self) -> dict[str, Any]:
         return {"id": self.id}

@@ -84,6 +84,15 @@ class Place(Opaque):
             self.sums[name] = self.sums.get(name, 0.0) + x * samples
 
 
+@dataclass
+class Programs(Opaque):
+    """The steps as they run, each made where it is first taken, which is no news to the others."""
+
+    learn: Callable[..., Any] | None = None
+    measure: Callable[..., Any] | None = None
+    finish: Callable[..., Any] | None = None    # with the gradients of the last batches of an epoch
+
+
 class Trainer:
     """A `model` with `data` to learn from: `fit` runs its epochs, by steps that a class of its own may write anew.
 
@@ -129,12 +138,11 @@ class Trainer:
         self.schedule_every = choice(schedule_every, "schedule_every", ("step", "epoch"))
         self.metrics = {"train": metrics_of(metrics), self.held_out: copy.deepcopy(metrics_of(metrics))}
         self.epochs, self.accumulate = positive(epochs, "epochs"), positive(accumulate, "accumulate")
-        self.clip, self.compiled = None if clip is None else number(clip, "clip of a Trainer"), compiled
+        self.clip, self.compiled = None if clip is None else number(clip, "clip of a Trainer", 0, apart=0), compiled
         self.precision = choice(precision, "precision of a Trainer", get_args(Precision))
         self.callbacks = sorted(callbacks_of(callbacks), key=lambda callback: not callback.is_outermost)
         self.history, self.place, self.should_stop = History({}), Place(), False
-        self.learn: Callable[..., Any] | None = None
-        self.measure: Callable[..., Any] | None = None
+        self.programs = Programs()
 
     # What a class of its own writes anew.
 
@@ -193,11 +201,11 @@ class Trainer:
 
     def train_on_batch(self, batch: Batch) -> dict[str, float]:
         """Learns from one batch; what its step found, as numbers."""
-        if self.learn is None:
-            self.learn = self.program(self.learning, batch)
+        if self.programs.learn is None:
+            self.programs.learn = self.program(self.learning, batch)
         self.place.batch, waiting = batch, self.place.gathered
         is_first, is_last = waiting == 0, waiting + 1 == self.accumulate
-        found = {name: float(x) for name, x in self.learn(batch, is_first, is_last).items()}
+        found = {name: float(x) for name, x in self.programs.learn(batch, is_first, is_last).items()}
         self.place.add(found, size_of(batch))
         if is_last:
             self.moved()
@@ -251,9 +259,9 @@ class Trainer:
             for batch in at_epoch(batches_of(given, "data to validate on"), self.epoch):
                 for callback in reversed(self.callbacks):
                     callback.on_validation_batch(self)
-                if self.measure is None:
-                    self.measure = self.program(self.measuring, batch)
-                place.add({name: float(x) for name, x in self.measure(batch).items()}, size_of(batch))
+                if self.programs.measure is None:
+                    self.programs.measure = self.program(self.measuring, batch)
+                place.add({name: float(x) for name, x in self.programs.measure(batch).items()}, size_of(batch))
         return self.results(self.held_out, place)
 
     # What the loop is made of.
@@ -300,7 +308,9 @@ class Trainer:
 
     def move(self, batches: int) -> None:
         """The step of the optimiser for the last batches of an epoch, which were too few for one."""
-        (st.compile(self.update) if self.compiled else self.update)(batches)
+        if self.programs.finish is None:
+            self.programs.finish = self.program(self.update, batches)
+        self.programs.finish(batches)
         self.moved()
 
     def moved(self) -> None:
