@@ -98,6 +98,25 @@ WRONG = [
     ('label_smoothing', 'smoothing', r"cross_entropy has no 'smoothing'.* at net.toml:30\. Did"),
     ('lr = 0.5', 'rl = 0.5', r"SGD has no 'rl'.* at net.toml:34\. Did you mean 'lr'\?"),
     ('lr = 0.5', 'lr = -1.0', r"SGD needs a learning rate >= 0, got -1\.0 at net.toml:3[24]"),
+    ('lr = 0.5', 'lr = 0.5\n[schedule]\nkind = "StepLR"\nstep_size = 1\nevery = "batch"',
+     r"every of .*'batch' at net.toml:38"),
+    ('lr = 0.5', 'lr = 0.5\n[schedule]\nkind = "ChainedScheduler"\nschedulers = [{kind = "StepLR", step = 3}]',
+     r"StepLR has no 'step'.* at net.toml:37\. Did you mean 'step_size'"),
+    ('lr = 0.5', 'lr = 0.5\n[[callback]]\nkind = "EMA"\ndecay = 9', r"decay of EMA must be .* at net.toml:37"),
+    ('epochs = 2', 'callback = ["EMAA"]', r"there is no callback 'EMAA' at net.toml:1\. Did you mean 'EMA'"),
+    ('epochs = 2', 'callback = [3]', r"callback is a table or the name of a kind, got 3 at net.toml:1"),
+    ('epochs = 2', 'seed = -1', r"a seed must be .*, got -1 at net.toml:1"),
+    ('epochs = 2', 'clip = -1.0', r"clip .* must be at least 0, got -1.0 at net.toml:1"),
+    ('metrics = ["accuracy"]', 'metrics = 3', r"metrics is a table or the name of a kind, got 3 at net.toml:2"),
+    ('"points.npz"', '5', r"npz: .* at net.toml:[46]"),
+    ('["hidden", "active"]', '[["hidden"]]', r"no layer before 'both' is called \['hidden'\] at net.toml:21"),
+    ('["hidden", "active"]', '[]', r"no layer before 'both' is called \(\) at net.toml:21"),
+    ('name = "active"', 'name = [1]', r"the name of a layer is a string, got \[1\] at net.toml:15"),
+    ('out_features = 3', 'out_features = 3\nbias = [\n[1, 1],\n]\nbiass = true', r"has no 'biass'.* at net.toml:16"),
+    ('[data]', '[[data]]', r"data is a table .* at net.toml:4"),
+    ('label_smoothing = 0.1', 'label_smoothing = "a"', r"label_smoothing of cross_entropy .* at net.toml:30"),
+    ('label_smoothing = 0.1', 'reduction = "none"', r"one number, got shape \(16,\) at net.toml:30"),
+    ('out_features = 2', 'out_features = 1', r"cross_entropy: index 1 is out of range at net.toml:28"),
     ('lr = 0.5', 'lr = ', r"net.toml is no TOML: Invalid value \(at line 34"),
 ]
 
@@ -158,9 +177,19 @@ def test_a_sweep_goes_on_behind_an_error_of_the_file(folder: Path, capsys: pytes
         train(asked("net.py", out=Path("none"), sweep=(("width", ("4",)),)))
 
 
+def test_schedules_stand_in_schedules_and_callbacks_are_named_alone(folder: Path) -> None:
+    inner = '[{kind = "LinearWarmup", steps = 2}, {kind = "cosine_decay", steps = 4}]'
+    Path("net.toml").write_text("\ufeffcallback = ['EMA']\n" + NET + "[schedule]\nkind = 'SequentialLR'\n"
+                                f"schedulers = {inner}\nmilestones = [2]\n", encoding="utf-8")
+    trainer = recipe_of("net.toml").trainer()
+    assert [type(x).__name__ for x in trainer.schedule.schedulers] == ["LinearWarmup", "CosineDecay"]
+    trainer.fit(1)
+    assert [type(x).__name__ for x in trainer.callbacks] == ["EMA"]
+
+
 def test_lines_of_a_text() -> None:
     text = '# a\n[a.b]\nx.y = 1\n\n[[l]]\n"k e" = [\n  1,\n]\n[l.sub]\nz = 2\n[[l]]\nz = 3\n'
-    assert lines_of(text) == {("a", "b"): 2, ("a", "b", "x", "y"): 3, ("l", 0): 5, ("l", 0, "k e"): 6,
+    assert lines_of(text) == {("a", "b"): 2, ("a", "b", "x", "y"): 3, ("l",): 5, ("l", 0): 5, ("l", 0, "k e"): 6,
                               ("l", 0, "sub"): 9, ("l", 0, "sub", "z"): 10, ("l", 1): 11, ("l", 1, "z"): 12}
 
 

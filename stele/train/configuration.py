@@ -49,7 +49,7 @@ CALLBACKS = {name: x for name in ("EarlyStopping", "EMA", "GradientStatistics", 
 
 
 def lines_of(text: str) -> dict[Path_, int]:
-    """The line of every table and key of a TOML text, by its path.
+    """The line of every table and key of a TOML text, by its path; lists in lists that look like tables are none.
 
     >>> lines_of("epochs = 2\\n[[layer]]\\nkind = 'ReLU'\\n[[layer]]\\nkind = 'Linear'\\n")[("layer", 1, "kind")]
     5
@@ -57,10 +57,11 @@ def lines_of(text: str) -> dict[Path_, int]:
     found: dict[Path_, int] = {}
     prefix: Path_ = ()
     counts: dict[str, int] = {}
+    known = tomllib.loads(text)
     for n, line in enumerate(text.splitlines(), 1):
-        if head := HEAD.match(line):
-            keys = keys_of(head[2])
+        if (head := HEAD.match(line)) and (keys := keys_of(head[2]))[0] in known:
             if head[1]:
+                found.setdefault(keys, n)
                 counts[head[2]] = counts.get(head[2], -1) + 1
                 keys = (*keys, counts[head[2]])
             elif keys[0] in counts:
@@ -99,7 +100,7 @@ class Configuration:
     def __init__(self, path: Path, text: str | None = None) -> None:
         self.path = path
         try:
-            self.text = path.read_text(encoding="utf-8") if text is None else text
+            self.text = path.read_text(encoding="utf-8-sig") if text is None else text
             self.values = tomllib.loads(self.text)
         except (ValueError, RecursionError) as error:   # numbers of more digits than Python reads, lists without end
             raise DataError(f"{path} is no TOML: {error}") from None
@@ -186,11 +187,14 @@ class Configuration:
 
     def table(self, name: str) -> dict[str, Any]:
         """A table at the top, where a string alone is its kind."""
-        x = self.values.get(name, {})
+        return self.tabled((name,), self.values.get(name, {}))
+
+    def tabled(self, place: Path_, x: Any) -> dict[str, Any]:
+        """A table, of which a string alone is the kind."""
         if isinstance(x, str):
             return {"kind": x}
         if not is_dict(x):
-            raise self.error((name,), f"{name} is a table or the name of a kind, got {x!r}")
+            raise self.error(place, f"{place[0]} is a table or the name of a kind, got {x!r}")
         return x
 
     # From here on, what the parts of a configuration mean.
@@ -202,16 +206,18 @@ class Configuration:
                 raise self.unknown((key,), "a configuration", TOP)
         options = {key: self.number(key, kind) for key, kind in NUMBERS.items() if key in self.values}
         if (seed := options.pop("seed", None)) is not None:
-            st.manual_seed(seed)
+            self.made((), "seed", st.manual_seed, {"seed": seed})
         loader, validation, name = self.loaders(seed or 0)
-        model = self.network(first_of(loader))
-        optimizer, schedule = self.table("optimizer"), dict(self.table("schedule"))
-        options |= {"loss": self.loss(), "optimizer": functools.partial(self.one, "optimizer", OPTIMIZERS, optimizer),
+        model = self.network(batch := first_of(loader))
+        schedule, one = dict(self.table("schedule")), functools.partial(self.one, ("optimizer",), "optimizer")
+        options |= {"loss": self.loss(model, batch), "optimizer": functools.partial(one, self.table("optimizer")),
                     "metrics": [self.metric(("metrics", k), x) for k, x in enumerate(self.listed("metrics"))],
                     "callbacks": [self.callback(k, x) for k, x in enumerate(self.listed("callback"))]}
         if schedule:
-            options["schedule_every"] = schedule.pop("every", "step")
-            options["schedule"] = functools.partial(self.one, "schedule", SCHEDULES, schedule)
+            options["schedule_every"] = every = schedule.pop("every", "step")
+            if every not in ("step", "epoch"):
+                raise self.error(("schedule", "every"), f"every of schedule must be 'step' or 'epoch', got {every!r}")
+            options["schedule"] = functools.partial(self.one, ("schedule",), "schedule", schedule)
         made = self.made((), "a training", Trainer, {"validation": validation, **options}, model, loader)
         made.history.meta = {"data": name, "batch": loader.batch_size} | ({} if seed is None else {"seed": seed})
         return made
@@ -234,8 +240,8 @@ class Configuration:
         """Batches to learn from and to validate on, and the name of the data."""
         table, place = self.table("data"), ("data",)
         name, make = self.kind(place, table, "data", SETS)
-        options = {key: str(self.path.parent / x) if key in FILES else x for key, x in table.items()
-                   if key not in OF_DATA}
+        options = {key: str(self.path.parent / x) if key in FILES and isinstance(x, str) else x
+                   for key, x in table.items() if key not in OF_DATA}
         found = self.made(place, name, make, options)
         train, test = (found.train, found.test) if hasattr(found, "train") else self.cut(found, table, seed)
         of_loader = {key: table[key] for key in OF_LOADER if key in table}
@@ -257,13 +263,16 @@ class Configuration:
         wired, before, all_kinds = list[Wired](), INPUT, kinds()
         if not self.listed("layer"):
             raise self.error(("layer",), "a configuration needs layers", "[[layer]]")
-        for k, table in enumerate(self.listed("layer")):
+        for k, entry in enumerate(self.listed("layer")):
             place: Path_ = ("layer", k)
+            table = self.tabled(place, entry)
             kind, make = self.kind(place, table, "layer", all_kinds)
             name = table.get("name", f"{kind.lower()}{k + 1}")
             of = table.get("from", before)
             of = tuple(of) if is_series(of) else (of,)
-            if strange := [source for source in of if source not in known]:
+            if not isinstance(name, str) or not name:
+                raise self.error((*place, "name"), f"the name of a layer is a string, got {name!r}")
+            if strange := [x for x in of or [of] if not isinstance(x, str) or x not in known]:
                 near = nearest(str(strange[0]), known)
                 raise self.error((*place, "from"), f"no layer before {name!r} is called {strange[0]!r}", near)
             if name in known:
@@ -287,32 +296,47 @@ class Configuration:
             y = self.made(place, name, lambda: first(layer.eval()(*x)), {})
             return st.tensor(np.asarray(y)) if hasattr(y, "shape") else y
 
-    def one(self, what: str, known: Mapping[str, Any], table: Mapping[str, Any], *given: Any) -> Any:
-        """The optimiser or the schedule that a table says."""
+    def one(self, place: Path_, what: str, table: Mapping[str, Any], *given: Any) -> Any:
+        """The optimiser or the schedule that a table says; a schedule of others has a list of tables."""
         table = {"kind": "adam", **table} if what == "optimizer" else table
-        name, make = self.kind((what,), table, what, known)
-        return self.made((what,), name, make, {key: x for key, x in table.items() if key != "kind"}, *given)
+        name, make = self.kind(place, table, what, OPTIMIZERS if what == "optimizer" else SCHEDULES)
+        options = {key: x for key, x in table.items() if key != "kind"}
+        if what == "schedule" and is_series(inner := options.get("schedulers")):
+            options["schedulers"] = [self.one((*place, "schedulers", k), what, self.tabled(place, x), *given)
+                                     for k, x in enumerate(inner)]
+        takes_it = next(iter(inspect.signature(make).parameters)) != "schedulers"      # which have the optimizer
+        return self.made(place, name, make, options, *given[:takes_it])
 
-    def loss(self) -> Callable[..., Any]:
-        """The loss, with its options."""
+    def loss(self, model: nn.Module, batch: Any) -> Callable[..., Any]:
+        """The loss, with its options, which has to give one number for what the model makes of a batch."""
         table = self.table("loss") or {"kind": "cross_entropy"}
         name, f = self.kind(("loss",), table, "loss", LOSSES)
         options = {key: x for key, x in table.items() if key != "kind"}
         for key in options:
             if key not in inspect.signature(f).parameters:
                 raise self.unknown(("loss", key), name, list(inspect.signature(f).parameters)[2:])
-        return functools.partial(f, **options) if options else f
+        loss = functools.partial(f, **options) if options else f
+        *inputs, target = map(as_tensor, parts_of(batch))
+        def tried(**_: Any) -> Any: return loss(model.eval()(*inputs), target).numpy()
+        with st.no_grad():
+            y = self.made(("loss",), name, tried, options)
+        if y.ndim:
+            raise self.error(("loss", "reduction"), f"{name} has to give one number, got shape {y.shape}")
+        model.train()
+        return loss
 
     def metric(self, place: Path_, x: Any) -> Any:
         """A metric by its name, or by a table."""
-        table = x if is_dict(x) else {"kind": x}
+        table = self.tabled(place, x)
         name, make = self.kind(place, table, "metric", METRICS)
         return self.made(place, name, make, {key: x for key, x in table.items() if key != "kind"})
 
-    def callback(self, k: int, table: Any) -> Callback:
+    def callback(self, k: int, x: Any) -> Callback:
         """A callback by a table."""
-        name, make = self.kind(("callback", k), table, "callback", CALLBACKS)
-        return self.made(("callback", k), name, make, {key: x for key, x in table.items() if key != "kind"})
+        place: Path_ = ("callback", k)
+        table = self.tabled(place, x)
+        name, make = self.kind(place, table, "callback", CALLBACKS)
+        return self.made(place, name, make, {key: x for key, x in table.items() if key != "kind"})
 
 
 def npz(file: str) -> data.Splits:
