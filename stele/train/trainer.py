@@ -141,8 +141,7 @@ class Trainer:
         self.clip, self.compiled = None if clip is None else number(clip, "clip of a Trainer", 0, apart=0), compiled
         self.precision = choice(precision, "precision of a Trainer", get_args(Precision))
         self.callbacks = sorted(callbacks_of(callbacks), key=lambda callback: not callback.is_outermost)
-        self.history, self.place, self.should_stop = History({}), Place(), False
-        self.programs = Programs()
+        self.history, self.place, self.programs, self.should_stop = History({}), Place(), Programs(), False
 
     # What a class of its own writes anew.
 
