@@ -1,0 +1,35 @@
+"""Random trainings obey the laws that `tests/random_trainings.py` states.
+
+`python -m tests.random_trainings 300` tries many more.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.random_trainings import CALLBACKS, LAYERS, LOSSES, OPTIMIZERS, SCHEDULES, Averaged, check, drawn
+
+SEEDS = range(6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_trainings(seed: int) -> None:
+    check(drawn(seed))
+
+
+def test_everything_is_drawn() -> None:
+    made = [drawn(seed) for seed in range(400)]
+    def found(name: str) -> set[Any]: return {x for said in made for x in (
+        said[name] if isinstance(said[name], list) else [said[name]])}
+    assert found("optimizer") == {*OPTIMIZERS} and found("loss") == {*LOSSES} and found("callbacks") == {*CALLBACKS}
+    assert found("schedule") == {None, *SCHEDULES}
+    assert found("layers") == {name for kind in LAYERS.values() for name in kind}
+    assert all(len(found(name)) > 1 for name in made[0] if name != "options")
+
+
+def test_what_is_not_kept_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = drawn(1) | {"callbacks": ["swa"], "stops": [3], "epochs": 2, "every": 0.0}
+    monkeypatch.setattr(Averaged, "load_state_dict", lambda self, state: None)
+    with pytest.raises(AssertionError, match=r"in parts: /callback\.Averaged\.0"):
+        check(said)
