@@ -72,6 +72,18 @@ def test_a_configuration_is_trained_and_gone_on_with(folder: Path, capsys: pytes
         train(asked(None, resume=Path("run"), lr=1.0))
 
 
+@pytest.mark.parametrize("name", ["net.toml", "net.py"])
+def test_a_run_is_gone_on_with_from_another_folder(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    train(asked(name, out=Path("run")))
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    train(TrainOptions(resume=Path("../run"), epochs=3))
+    assert len(runs_in(folder / "run")[0].epochs) == 3
+    with pytest.raises(DataError, match=f"has workload .*{name}, got other.toml"):
+        train(TrainOptions(what="other.toml", resume=Path("../run")))
+    train(TrainOptions(what=str(folder / name), resume=Path("../run"), epochs=4))
+
+
 def test_layers_are_wired_and_sized(folder: Path) -> None:
     trainer = recipe_of("net.toml").trainer()
     assert [name for name, _ in trainer.model.named_parameters()] == [

@@ -49,7 +49,7 @@ def one(options: TrainOptions) -> tuple[Path, History]:
     folder = options.resume or options.out or default_folder(Path(what).stem)
     facts = {"workload": Path(what).name, "seed": options.seed or SEED, "threads": st.get_threads(),
              **{name: text for name, text in options.settings if name.rpartition(".")[2] not in SAID}}
-    note = {name: None if x is None else str(x) for name, x in ((n, getattr(options, n)) for n in ("what", *FLAGS))}
+    note = {name: None if x is None else kept(x) for name, x in ((n, getattr(options, n)) for n in ("what", *FLAGS))}
     note |= {"settings": [list(pair) for pair in options.settings], "text": getattr(recipe, "text", None),
              "epochs": options.epochs or trainer.epochs}
     if state is not None and (name := state["history"]["meta"].get("data")) != trainer.history.meta.get("data"):
@@ -70,12 +70,17 @@ def settings(options: TrainOptions, recipe: Recipe) -> list[tuple[str, str]]:
     return [*found, *options.settings]
 
 
+def kept(x: Any) -> str:
+    """An option as a note keeps it: a file or folder by its whole path, for a run is gone on with from anywhere."""
+    return str(Path(x).absolute()) if isinstance(x, Path) or Path(str(x)).suffix in (".py", ".toml") else str(x)
+
+
 def resumed(options: TrainOptions, state: dict[str, Any]) -> TrainOptions:
     """The options of the run, with those that were given for its rest."""
     was = state["note"]
     for name in ("what", "batch", "seed", "lr", "optimizer"):
-        own = was[name] or str(state["history"]["meta"].get(name)).lower()      # where none was given
-        if (x := getattr(options, name)) is not None and str(x) != own:
+        own = kept(was[name] or str(state["history"]["meta"].get(name)).lower())    # where none was given
+        if (x := getattr(options, name)) is not None and kept(x) != own:
             raise DataError(f"the run in {options.resume} has {'workload' if name == 'what' else name} {own}, "
                             f"got {x}. Leave it out to go on with the run, or begin another one.")
     what = was["what"]
