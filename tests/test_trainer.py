@@ -370,6 +370,17 @@ def test_a_rate_is_found_and_all_is_as_before() -> None:
         next(iter(batches))[1].tolist()
 
 
+@pytest.mark.parametrize("lr", [0.1, 0.0])
+def test_a_rate_is_found_for_a_warm_up_from_zero(lr: float) -> None:
+    finder = train.LearningRateFinder(1e-4, 1.0, steps=10)
+    trainer = train.Trainer(net(), loader(), loss="cross_entropy", callbacks=[finder], compiled=False,
+                            optimizer=lambda p: optim.SGD([{"params": p[:2]}, {"params": p[2:], "lr": 2 * lr}], lr),
+                            schedule=lambda optimizer: optim.InverseSqrt(optimizer, 3))
+    trainer.fit()
+    assert trainer.schedule.bases == [finder.found, finder.found * (2 if lr else 1)]    # type: ignore[operator]
+    assert float(trainer.optimizer.lr) == pytest.approx(trainer.schedule.bases[0])      # at the third of three steps
+
+
 def test_what_is_kept_at_the_end_is_the_model_and_what_was_logged_before(tmp_path: Path) -> None:
     for k in range(2):
         model = nn.Linear(2, 2)

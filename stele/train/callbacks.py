@@ -342,7 +342,7 @@ class LearningRateFinder(Callback):
             return
         before, modes = copied(trainer.state_dict()), modes_of(trainer.model)
         trainer.model.train()
-        first = [float(group.lr) for group in trainer.optimizer.groups]
+        first = [group.first or float(group.lr) for group in trainer.optimizer.groups]   # a warm-up begins at zero
         schedule, others = trainer.schedule, trainer.callbacks
         trainer.schedule, trainer.callbacks = None, []
         try:
@@ -353,7 +353,7 @@ class LearningRateFinder(Callback):
             restore(modes)
         self.found = self.steepest()
         for group, rate in zip(trainer.optimizer.groups, first):
-            group.lr = group.first = self.found * rate / first[0]
+            group.lr = group.first = self.found * (rate / first[0] if first[0] else 1.0)
         if schedule is not None:
             schedule.bases = [group.first for group in trainer.optimizer.groups]
             schedule.set() if not trainer.is_plateau else None
