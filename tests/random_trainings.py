@@ -1,9 +1,9 @@
 """Random trainings by `stele.train`, and the laws that each obeys: `python -m tests.random_trainings 300 --seed 0`.
 
 A seed draws data, a network, a loss, an optimiser with groups, a schedule, callbacks, and the moments at which the
-training is stopped. What is never stopped, on two threads, has the bits of what is gone on with from its checkpoint again
-and again, on one; no step is traced anew behind the first epoch; in float64 the trainer, compiled and not, finds what the
-same loop finds that is written by hand with public parts.
+training is stopped. What is never stopped, on two threads, has the bits of what is gone on with from its checkpoint
+again and again, on one; no step is traced anew behind the first epoch; in float64 the trainer, compiled and not, finds
+what the same loop finds that is written by hand with public parts.
 """
 from __future__ import annotations
 
