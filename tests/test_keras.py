@@ -153,6 +153,28 @@ def test_stateful_layers_go_on_where_they_were(loaded: Any, tmp_path: Path) -> N
 
 
 @needs_h5py
+def test_attention_leaves_out_what_embeddings_mask(loaded: Any) -> None:
+    model, tokens = loaded("masked"), np.array([[1, 2, 3, 4, 0, 0], [5, 0, 6, 0, 0, 0]])
+    e, counts = model.weights["embedding/embeddings"].numpy()[tokens], tokens != 0
+    scores = np.where(counts[:, None], np.exp(e @ np.swapaxes(e, 1, 2)), 0)
+    want = np.where(counts[..., None], scores / scores.sum(-1, keepdims=True) @ e, 0)
+    np.testing.assert_allclose(model(st.tensor(tokens.astype("i4")))[3].numpy(), want, 1e-5, 1e-7)
+
+
+@needs_h5py
+@needs_keras
+def test_masks_go_on_through_layers_of_attention(tmp_path: Path) -> None:
+    k = import_module("keras")
+    L, x = k.layers, k.Input((6,), dtype="int32")
+    e = L.Embedding(7, 4, mask_zero=True)(x)
+    y = L.AdditiveAttention()([L.Attention(use_scale=True)([e, e]), e])
+    theirs = k.Model(x, [y, L.LSTM(3)(y)])
+    theirs.save(tmp_path / "model.keras")
+    tokens = np.array([[1, 2, 3, 4, 0, 0], [5, 0, 6, 0, 0, 0]], "i4")
+    agree(many(keras.load(tmp_path / "model.keras")(st.tensor(tokens))), [np.asarray(a) for a in theirs(tokens)])
+
+
+@needs_h5py
 def test_images_are_not_changed_by_chance(loaded: Any) -> None:
     model = loaded("adaptive").train()
     with pytest.raises(DataError, match=r"random_flip .RandomFlip. changes images by chance"):

@@ -84,7 +84,7 @@ def attention(c: Call, xs: list[Any], mask: Any = None, return_attention_scores:
               use_causal_mask: bool = False) -> Any:
     """Attention without projections, by products or by sums."""
     q, v, k = (*xs, xs[1])[:3]
-    query_mask, value_mask, *_ = [*(mask or ()), None, None]
+    query_mask, value_mask, *_ = [*(c.masks if mask is None else mask), None, None]
     inside = both(None if value_mask is None else value_mask[:, None, :],
                   causal(q.shape[1], v.shape[1]) if use_causal_mask else None)
     shares = chosen(scores(c, q, k), inside)

@@ -67,6 +67,7 @@ KINDS: Kinds = {
     **{f"ops.{name}": Kind(reduced(f)) for name, f in {
         "Mean": st.mean, "Sum": st.sum, "Max": st.max, "Min": st.min, "Any": st.any, "All": st.all}.items()},
     "ops.GetItem": Kind(picked), "ops.Reshape": Kind(reshape), "ops.Transpose": Kind(transpose), "ops.Cast": Kind(cast),
+    "ops.ConvertToTensor": Kind(lambda c, x: x if c.options.get("dtype") is None else cast(c, x)),
     "ops.ExpandDims": Kind(lambda c, x: st.expand_dims(x, c.options.axis("axis", x.ndim + 1))),
     "ops.Squeeze": Kind(lambda c, x: st.squeeze(x, axis=c.options.axes("axis", x.ndim))),
     "ops.Concatenate": Kind(lambda c, xs: st.concatenate(xs, axis=c.options.axis("axis", xs[0].ndim))),
