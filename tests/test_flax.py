@@ -209,6 +209,14 @@ def test_a_module_comes_back_from_its_tree() -> None:
         agree(flax.from_flax(nn.LSTM(3, 4), flax.to_flax(lstm, style))(x)[0], lstm(x)[0].numpy())
 
 
+def test_a_layer_alone_comes_back_from_its_tree() -> None:
+    for style in ("linen", "nnx"):
+        one, other = nn.MultiheadAttention(4, 2), nn.MultiheadAttention(4, 2)
+        flax.from_flax(one, flax.to_flax(other, style))
+        for name, x in one.named_parameters():
+            np.testing.assert_array_equal(x.numpy(), other.get_parameter(name).numpy())
+
+
 def test_names_that_do_not_match_are_told_at_once() -> None:
     module, tree = Images(), flax.to_flax(Images())
     tree["params"]["dense"] = {"kernel": np.ones((2, 3), np.float32)}

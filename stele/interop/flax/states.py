@@ -27,7 +27,7 @@ def placed(module: nn.Module, style: str) -> Iterator[tuple[Keys, nn.Module, Lay
     """The layers that Flax has as such, with their keys there; and modules with tensors of their own."""
     taken: list[str] = []
     for path, layer in module.named_modules():
-        if any(path.startswith(f"{other}.") for other in taken):
+        if any(path.startswith(f"{other}." if other else "") for other in taken):
             continue
         how = layout(layer)
         if how is not None:
