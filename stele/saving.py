@@ -277,12 +277,15 @@ def digest(arrays: Mapping[str, Array], tree: str) -> str:
 
 
 def options_of(state: Any, own: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """The numbers and strings of a state under the names in `own`, each of a kind with what stands there; else
-    DataError.
+    """The numbers and strings of a state under the names in `own`, each of a kind with what stands there, lists for
+    tuples too, as JSON has them; else DataError.
     """
     if not isinstance(state, Mapping) or state.keys() != own.keys():
         raise DataError(f"the state is none of {what}, whose options are {', '.join(own) or 'none'}")
+    found = dict(state)
     for name, x in own.items():
-        if not isinstance(state[name], type(x)) and not {type(x), type(state[name])} <= {int, float}:
+        if isinstance(x, tuple) and isinstance(state[name], list):
+            found[name] = tuple(state[name])
+        elif not isinstance(state[name], type(x)) and not {type(x), type(state[name])} <= {int, float}:
             raise DataError(f"{name} is {state[name]!r:.40} in the state, {x!r} in this {what}")
-    return dict(state)
+    return found

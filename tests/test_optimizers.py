@@ -470,6 +470,70 @@ def test_rates_are_those_of_pytorch(name: str) -> None:
     close([np.array(rates)], torch_gives(f"rates_{name.replace(' ', '_').lower()}", ask), 1e-6)
 
 
+OF_GROUPS = {       # schedules with an option for each of two groups
+    "LambdaLR": "LambdaLR(o, [lambda step: 0.9 ** step, lambda step: 1 / (step + 1)])",
+    "MultiplicativeLR": "MultiplicativeLR(o, [lambda step: 1 - 0.05 * step, lambda step: 0.5])",
+    "OneCycleLR": "OneCycleLR(o, [2.0, 0.5], 13, cycle_momentum=False)",
+    "CyclicLR": "CyclicLR(o, [0.1, 0.2], [1.0, 0.5], 3, 2, cycle_momentum=False)",
+    "SequentialLR": "SequentialLR(o, [LambdaLR(o, [lambda k: 0.5, lambda k: 0.25]), "
+                    "LambdaLR(o, [lambda k: 0.75 ** k, lambda k: 0.5 ** k])], [4])",
+    "ReduceLROnPlateau": "ReduceLROnPlateau(o, patience=1, factor=0.5, min_lr=[0.2, 0.0])",
+}
+
+
+@pytest.mark.parametrize("name", OF_GROUPS)
+def test_rates_of_groups_are_those_of_pytorch(name: str) -> None:
+    measures = [1.0] if name == "ReduceLROnPlateau" else []
+
+    def ask(torch: Any) -> list[Array]:
+        groups = [{"params": [torch.zeros(1, requires_grad=True)], "lr": lr} for lr in (0.5, 2.0)]
+        optimizer = torch.optim.SGD(groups, 0.5)
+        schedule = eval(OF_GROUPS[name], vars(torch.optim.lr_scheduler) | {"o": optimizer})
+        rates = []
+        for _ in range(12):
+            optimizer.step()
+            schedule.step(*measures)
+            rates.append([group["lr"] for group in optimizer.param_groups])
+        return [np.array(rates)]
+
+    def made() -> tuple[optim.SGD, optim.Schedule]:
+        groups = [{"params": [st.zeros(1).requires_grad_()], "lr": lr} for lr in (0.5, 2.0)]
+        optimizer = optim.SGD(groups, 0.5)
+        return optimizer, eval(OF_GROUPS[name].replace(", cycle_momentum=False", ""), vars(optim) | {"o": optimizer})
+
+    (optimizer, schedule), rates = made(), []
+    for k in range(12):
+        if k == 5:      # gone on with from its state
+            (again, other), states = made(), (optimizer.state_dict(), schedule.state_dict())
+            again.load_state_dict(states[0])
+            other.load_state_dict(json.loads(json.dumps(states[1])))
+            optimizer, schedule = again, other
+        schedule.step(*measures)
+        rates.append(schedule.get_last_lr())
+    close([np.array(rates)], torch_gives(f"rates_of_groups_{name.lower()}", ask), 1e-6)
+
+
+@pytest.mark.parametrize(("make", "says"), [
+    (lambda o: optim.LambdaLR(o, [lambda step: 1.0]), "lr_lambda of LambdaLR has one for each group.*, 2, got 1"),
+    (lambda o: optim.LambdaLR(o, 3), "a function of the step, or a list of one for each group, got an int"),
+    (lambda o: optim.OneCycleLR(o, [1.0, 2.0, 3.0], 5), "max_lr of OneCycleLR has one for each group.*, 2, got 3"),
+    (lambda o: optim.OneCycleLR(o, ["a", 2.0], 5), "max_lr of OneCycleLR"),
+    (lambda o: optim.CyclicLR(o, 0.1, [1.0]), "max_lr of CyclicLR has one for each group"),
+])
+def test_options_of_groups_are_as_many(make: Any, says: str) -> None:
+    optimizer = optim.SGD([{"params": [st.zeros(1).requires_grad_()]} for _ in range(2)], 0.5)
+    with pytest.raises(ArgumentError, match=says):
+        make(optimizer)
+
+
+def test_a_group_that_is_added_behind_options_of_groups_is_told() -> None:
+    optimizer = optim.SGD([{"params": [st.zeros(1).requires_grad_()]} for _ in range(2)], 0.5)
+    schedule = optim.CyclicLR(optimizer, [0.1, 0.2], [1.0, 0.5])
+    optimizer.add_param_group({"params": [st.zeros(2).requires_grad_()]})
+    with pytest.raises(ArgumentError, match="has 2 for the groups of the optimizer, which has more by now"):
+        schedule.step()
+
+
 def test_entries_of_groups_are_the_numbers_of_now() -> None:
     """As those that code of PyTorch collects, multiplies and writes to a file."""
     optimizer = optim.SGD([st.zeros(1).requires_grad_()], 0.1, momentum=0.9)

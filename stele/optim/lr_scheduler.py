@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from stele.arrays.tensor import Tensor, tensor
 from stele.eager.asked import Asked
-from stele.errors import ArgumentError, DataError
+from stele.errors import ArgumentError, DataError, kind
 from stele.interop.keywords import answering
 from stele.interop.names import SCHEDULERS
 from stele.ir.types import HOME
-from stele.ops.arguments import choice, flag, number, positive, sequence, wholes
+from stele.ops.arguments import choice, flag, is_series, number, positive, sequence, wholes
 from stele.optim.checks import checked
 from stele.optim.optimizer import Optimizer, needs_optimizer, shortest
 from stele.saving import options_of
@@ -51,7 +51,8 @@ class Schedule:
 
     def state_dict(self) -> dict[str, Any]:
         """The first rates, the steps done and the options; the rates themselves are in the optimiser's state."""
-        kept = {name: x for name, x in self.options().items() if not callable(x)}
+        kept = {name: x for name, x in self.options().items()
+                if not any(map(callable, x if is_series(x) else (x,)))}
         return {"kind": type(self).__name__, "bases": list(self.bases), "count": self.count} | kept
 
     @checked
@@ -76,25 +77,29 @@ class Schedule:
         """The rate at a step of a group with a first rate."""
         return first * self.factor(step)
 
-    def first_rate(self, now: float) -> float:
-        """The first rate of what has a rate at the step where this stands, to which all schedules are straight."""
-        none = self.rate(0.0, self.count)
-        slope = self.rate(1.0, self.count) - none
+    def rate_of(self, k: int, first: float, step: int) -> float:
+        """The rate at a step of group k, whose first rate this is."""
+        return self.rate(first, step)
+
+    def first_rate(self, k: int, now: float) -> float:
+        """The first rate of group k, which has a rate now, to which all schedules are straight."""
+        none = self.rate_of(k, 0.0, self.count)
+        slope = self.rate_of(k, 1.0, self.count) - none
         return (now - none) / slope if slope else now
 
     def set(self) -> None:
         """Sets the rates of the step where this stands."""
-        for group, first in zip(self.optimizer.groups, self.bases, strict=True):
+        for k, (group, first) in enumerate(zip(self.optimizer.groups, self.bases, strict=True)):
             try:
-                group.lr = self.rate(first, self.count)
+                group.lr = self.rate_of(k, first, self.count)
             except ArithmeticError as error:
                 raise ArgumentError(f"the rate of {self!r} is no number: {error}") from None
 
     @checked
     def step(self) -> None:
         """Goes one step further and sets the rates."""
-        for group in self.optimizer.groups[len(self.bases):]:
-            group.first = self.first_rate(float(group.lr))
+        for k, group in enumerate(self.optimizer.groups[len(self.bases):], len(self.bases)):
+            group.first = self.first_rate(k, float(group.lr))
             self.bases.append(group.first)
         self.count += 1
         self.set()
@@ -104,10 +109,37 @@ class Schedule:
         return [shortest(group.lr) for group in self.optimizer.groups]
 
 
-class LambdaLR(Schedule):
-    """The first rate of an `optimizer` times what a function `lr_lambda` says of the step.
+def each(x: Any, optimizer: Optimizer, what: str, one: Callable[[Any, str], Any]) -> Any:
+    """An option of a schedule: one for all groups, or a tuple with one for each."""
+    if not is_series(x):
+        return one(x, what)
+    if len(x) != len(optimizer.groups):
+        raise ArgumentError(f"{what} has one for each group of the optimizer, {len(optimizer.groups)}, got {len(x)}",
+                            hint="Or give one for all of them.")
+    return tuple(one(part, what) for part in x)
 
-    Raises ArgumentError for what is no optimiser.
+
+def own(x: Any, k: int, what: str) -> Any:
+    """What of such an option is for group k."""
+    if not is_series(x):
+        return x
+    if k >= len(x):
+        raise ArgumentError(f"{what} has {len(x)} for the groups of the optimizer, which has more by now",
+                            hint="Make the schedule when all groups are there, or give it one for all.")
+    return x[k]
+
+
+def called(x: Any, what: str) -> Any:
+    """A function of the step."""
+    if not callable(x):
+        raise ArgumentError(f"{what} must be a function of the step, or a list of one for each group, got {kind(x)}")
+    return x
+
+
+class LambdaLR(Schedule):
+    """The first rate of an `optimizer` times what a function `lr_lambda` says of the step, or one for each group.
+
+    Raises ArgumentError for what is no optimiser, and for as many functions as there are no groups.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.LambdaLR(optimizer, lambda step: 0.5 ** (step // 2))
@@ -116,19 +148,22 @@ class LambdaLR(Schedule):
     """
 
     @checked
-    def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[int], float]) -> None:
+    def __init__(self, optimizer: Optimizer,
+                 lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]]) -> None:
         super().__init__(optimizer)
-        self.lr_lambda = lr_lambda
+        self.lr_lambda = each(lr_lambda, optimizer, "lr_lambda of LambdaLR", called)
         self.set()
 
-    def factor(self, step: int) -> float:
-        return number(self.lr_lambda(step), "what lr_lambda of LambdaLR gives")
+    def rate_of(self, k: int, first: float, step: int) -> float:
+        says = own(self.lr_lambda, k, "lr_lambda of LambdaLR")
+        return first * number(says(step), "what lr_lambda of LambdaLR gives")
 
 
 class MultiplicativeLR(Schedule):
-    """The rate of an `optimizer` times what a function `lr_lambda` says of each step, one after the other.
+    """The rate of an `optimizer` times what a function `lr_lambda` says of each step, one after the other; or one for
+    each group.
 
-    Raises ArgumentError for what is no optimiser.
+    Raises ArgumentError for what is no optimiser, and for as many functions as there are no groups.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.MultiplicativeLR(optimizer, lambda step: 1 / (step + 1))
@@ -137,19 +172,22 @@ class MultiplicativeLR(Schedule):
     (0.5, 0.1667)
     """
 
-    known: tuple[int, float] = Asked()      # type: ignore[assignment]
+    known: Sequence[tuple[int, float]] = Asked()        # type: ignore[assignment]
 
     @checked
-    def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[int], float]) -> None:
+    def __init__(self, optimizer: Optimizer,
+                 lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]]) -> None:
         super().__init__(optimizer)
-        self.lr_lambda, self.known = lr_lambda, (0, 1.0)        # a step, and the product up to there
+        self.lr_lambda = each(lr_lambda, optimizer, "lr_lambda of MultiplicativeLR", called)
+        self.known = [(0, 1.0) for _ in self.bases]         # of each group a step, and the product up to there
 
-    def factor(self, step: int) -> float:
-        k, product = self.known if self.known[0] <= step else (0, 1.0)
-        for j in range(k + 1, step + 1):
-            product *= number(self.lr_lambda(j), "what lr_lambda of MultiplicativeLR gives")
-        self.known = step, product
-        return product
+    def rate_of(self, k: int, first: float, step: int) -> float:
+        says = own(self.lr_lambda, k, "lr_lambda of MultiplicativeLR")
+        begin, product = self.known[k] if k < len(self.known) and self.known[k][0] <= step else (0, 1.0)
+        for j in range(begin + 1, step + 1):
+            product *= number(says(j), "what lr_lambda of MultiplicativeLR gives")
+        self.known = [*self.known[:k], (step, product), *self.known[k + 1:]]
+        return first * product
 
 
 class StepLR(Schedule):
@@ -457,7 +495,8 @@ class Cycle(Schedule):
 
 
 class OneCycleLR(Cycle):
-    """A rate up to `max_lr` and far down again within `total_steps`, or `epochs` of `steps_per_epoch`.
+    """A rate up to `max_lr`, or one for each group, and far down again within `total_steps`, or `epochs` of
+    `steps_per_epoch`.
 
     (Smith and Topin, 2018.) From max_lr / `div_factor` to max_lr in the share `pct_start` of the steps, then to 1 /
     `final_div_factor` of where it began; along half cosines, or along lines if `anneal_strategy` is "linear". With
@@ -476,23 +515,26 @@ class OneCycleLR(Cycle):
     """
 
     @checked
-    def __init__(self, optimizer: Optimizer, max_lr: float, total_steps: int | None = None, epochs: int | None = None,
-                 steps_per_epoch: int | None = None, pct_start: float = 0.3, anneal_strategy: str = "cos",
+    def __init__(self, optimizer: Optimizer, max_lr: float | Sequence[float], total_steps: int | None = None,
+                 epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
+                 anneal_strategy: str = "cos",
                  div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False,
                  cycle_momentum: bool = False, base_momentum: float = 0.85, max_momentum: float = 0.95) -> None:
         super().__init__(optimizer)
         if total_steps is None:
             total_steps = positive(epochs, "epochs of OneCycleLR") * positive(steps_per_epoch, "steps_per_epoch")
-        self.max_lr, self.total_steps = max_lr, positive(total_steps, "total_steps of OneCycleLR")
+        self.max_lr = each(max_lr, optimizer, "max_lr of OneCycleLR", number)
+        self.total_steps = positive(total_steps, "total_steps of OneCycleLR")
         self.pct_start = number(pct_start, "pct_start of OneCycleLR", 0, 1)
         self.anneal_strategy = choice(anneal_strategy, "anneal_strategy of OneCycleLR", ("cos", "linear"))
         self.div_factor, self.final_div_factor = div_factor, final_div_factor
         self.three_phase = flag(three_phase, "three_phase of OneCycleLR")
         self.cycles(cycle_momentum, base_momentum, max_momentum)
 
-    def rate(self, first: float, step: int) -> float:
-        low = self.max_lr / self.div_factor
-        return self.phases(step, low, self.max_lr, low / self.final_div_factor)
+    def rate_of(self, k: int, first: float, step: int) -> float:
+        high = own(self.max_lr, k, "max_lr of OneCycleLR")
+        low = high / self.div_factor
+        return self.phases(step, low, high, low / self.final_div_factor)
 
     def momentum(self, step: int) -> float:
         return self.phases(step, self.max_momentum, self.base_momentum, self.max_momentum)
@@ -518,10 +560,11 @@ class OneCycleLR(Cycle):
 class CyclicLR(Cycle):
     """A rate between `base_lr` and `max_lr`, up in `step_size_up` steps and down in `step_size_down` (Smith, 2017).
 
-    step_size_down is step_size_up unless it is given. `mode` "triangular2" halves the way up each time, "exp_range"
-    scales it by `gamma` ** step. With `cycle_momentum`, which is on in PyTorch, the momentum of SGD or the first beta
-    of an Adam `optimizer` goes from `max_momentum` to `base_momentum` and back. Raises ArgumentError for what is no
-    optimiser or has no momentum to cycle, ShapeError for less than one step, OptionError for another mode.
+    The rates may be lists of one for each group. step_size_down is step_size_up unless it is given. `mode`
+    "triangular2" halves the way up each time, "exp_range" scales it by `gamma` ** step. With `cycle_momentum`, which is
+    on in PyTorch, the momentum of SGD or the first beta of an Adam `optimizer` goes from `max_momentum` to
+    `base_momentum` and back. Raises ArgumentError for what is no optimiser or has no momentum to cycle, ShapeError for
+    less than one step, OptionError for another mode.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.CyclicLR(optimizer, base_lr=0.0, max_lr=1.0, step_size_up=2)
@@ -533,19 +576,22 @@ class CyclicLR(Cycle):
     """
 
     @checked
-    def __init__(self, optimizer: Optimizer, base_lr: float, max_lr: float, step_size_up: int = 2000,
-                 step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
-                 cycle_momentum: bool = False, base_momentum: float = 0.8, max_momentum: float = 0.9) -> None:
+    def __init__(self, optimizer: Optimizer, base_lr: float | Sequence[float], max_lr: float | Sequence[float],
+                 step_size_up: int = 2000, step_size_down: int | None = None, mode: str = "triangular",
+                 gamma: float = 1.0, cycle_momentum: bool = False, base_momentum: float = 0.8,
+                 max_momentum: float = 0.9) -> None:
         super().__init__(optimizer)
-        self.base_lr, self.max_lr = base_lr, max_lr
+        self.base_lr = each(base_lr, optimizer, "base_lr of CyclicLR", number)
+        self.max_lr = each(max_lr, optimizer, "max_lr of CyclicLR", number)
         self.step_size_up = positive(step_size_up, "step_size_up of CyclicLR")
         down = step_size_up if step_size_down is None else step_size_down
         self.step_size_down = positive(down, "step_size_down of CyclicLR")
         self.mode, self.gamma = choice(mode, "mode of CyclicLR", ("triangular", "triangular2", "exp_range")), gamma
         self.cycles(cycle_momentum, base_momentum, max_momentum)
 
-    def rate(self, first: float, step: int) -> float:
-        return self.base_lr + (self.max_lr - self.base_lr) * self.share(step)
+    def rate_of(self, k: int, first: float, step: int) -> float:
+        low, high = own(self.base_lr, k, "base_lr of CyclicLR"), own(self.max_lr, k, "max_lr of CyclicLR")
+        return low + (high - low) * self.share(step)
 
     def momentum(self, step: int) -> float:
         return self.max_momentum - (self.max_momentum - self.base_momentum) * self.share(step)
@@ -581,9 +627,9 @@ class SequentialLR(Schedule):
                                 f"rising milestones, got {list(milestones)}")
         self.set()
 
-    def rate(self, first: float, step: int) -> float:
-        k = bisect_right(self.milestones, step)
-        return self.schedulers[k].rate(first, step - (self.milestones[k - 1] if k else 0))
+    def rate_of(self, k: int, first: float, step: int) -> float:
+        now = bisect_right(self.milestones, step)
+        return self.schedulers[now].rate_of(k, first, step - (self.milestones[now - 1] if now else 0))
 
     def options(self) -> dict[str, Any]:
         return {"milestones": self.milestones}
@@ -611,9 +657,9 @@ class ChainedScheduler(Schedule):
         self.schedulers = schedules_of(given, self.optimizer, "ChainedScheduler")
         self.set()
 
-    def rate(self, first: float, step: int) -> float:
+    def rate_of(self, k: int, first: float, step: int) -> float:
         for s in self.schedulers:
-            first = s.rate(first, step)
+            first = s.rate_of(k, first, step)
         return first
 
     def options(self) -> dict[str, Any]:
@@ -633,8 +679,8 @@ class ReduceLROnPlateau(Schedule):
 
     `step(measure)` is told the measure, which should fall, or rise if `mode` is "max". Better is by more than
     `threshold` of the best, or by that number if `threshold_mode` is "abs". After each cut `cooldown` steps do not
-    count; no rate falls below `min_lr`, and none is cut by less than `eps`. Raises ArgumentError for what is no
-    optimiser, ShapeError for a factor outside of 0 to 1, OptionError for another mode.
+    count; no rate falls below `min_lr`, a number or one for each group, and none is cut by less than `eps`. Raises
+    ArgumentError for what is no optimiser, ShapeError for a factor outside of 0 to 1, OptionError for another mode.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.ReduceLROnPlateau(optimizer, factor=0.5, patience=1)
@@ -650,13 +696,14 @@ class ReduceLROnPlateau(Schedule):
 
     @checked
     def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
-                 threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0, min_lr: float = 0.0,
-                 eps: float = 1e-8) -> None:
+                 threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0,
+                 min_lr: float | Sequence[float] = 0.0, eps: float = 1e-8) -> None:
         super().__init__(optimizer)
         self.mode = choice(mode, "mode of ReduceLROnPlateau", ("min", "max"))
         self.threshold_mode = choice(threshold_mode, "threshold_mode of ReduceLROnPlateau", ("rel", "abs"))
         self.times, self.patience = number(factor, "factor of ReduceLROnPlateau", 0, 1), patience
-        self.threshold, self.cooldown, self.min_lr, self.eps = threshold, cooldown, min_lr, eps
+        self.min_lr = each(min_lr, optimizer, "min_lr of ReduceLROnPlateau", number)
+        self.threshold, self.cooldown, self.eps = threshold, cooldown, eps
         self.best, self.bad, self.cooling = float("inf") if mode == "min" else float("-inf"), 0, 0
 
     def is_better(self, measure: float) -> bool:
@@ -678,8 +725,8 @@ class ReduceLROnPlateau(Schedule):
         if self.cooling > 0:
             self.cooling, self.bad = self.cooling - 1, 0
         if self.bad > self.patience:
-            for group in self.optimizer.groups:
-                new = max(float(group.lr) * self.times, self.min_lr)
+            for k, group in enumerate(self.optimizer.groups):
+                new = max(float(group.lr) * self.times, own(self.min_lr, k, "min_lr of ReduceLROnPlateau"))
                 if float(group.lr) - new > self.eps:
                     group.lr = new
             self.cooling, self.bad = self.cooldown, 0
