@@ -394,6 +394,25 @@ def test_what_pytorch_cannot_write_in_functions_is_an_argument_error() -> None:
 
 
 @needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_why_the_exporter_stops_is_said() -> None:
+    t = torch()
+
+    class Fixed(t.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x.reshape(3, -1)
+
+    class Chosen(t.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x * 2 if x.sum() > 0 else x
+
+    with pytest.raises(ArgumentError, match=r"specialized it to be a constant \(3\).*\n?.*x.shape\[k\]"):
+        stt.from_torch(Fixed(), (t.ones(3, 2),), dims={"x": {0: "n"}})
+    with pytest.raises(ArgumentError, match=r"(?s)data-dependent expression.*torch.where"):
+        stt.from_torch(Chosen(), (t.ones(3, 2),))
+
+
+@needs_torch
 def test_ops_that_pytorch_writes_in_others_need_no_rule() -> None:
     t = torch()
     model = t.nn.utils.parametrizations.weight_norm(t.nn.Linear(4, 3))

@@ -17,6 +17,11 @@ from stele.ir.types import DTYPES
 
 PLACES = frozenset(["layout", "device", "pin_memory", "memory_format", "non_blocking", "generator"])
 """Arguments that say where results lie."""
+HINTS = {
+    "specialized it to be a constant": "Write x.shape[k] for the number in forward, or leave the axis out of dims.",
+    "data-dependent expression": "Choose by torch.where(test, a, b), or by torch.cond(test, f, g, operands).",
+}
+"""What to write, by what the exporter says."""
 Dims = Mapping[str, Mapping[int, str]]
 
 
@@ -53,9 +58,10 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: 
 
 def untraced(what: str, error: Exception) -> ArgumentError:
     """The error for what the exporter cannot trace, of whatever kind its own is."""
-    said = str(error).strip().splitlines() or [type(error).__name__]
-    return ArgumentError(f"torch.export cannot trace {what}: {said[0]}",
-                         hint="torch.export.draft_export(module, args) says more.")
+    said = [line.strip() for line in str(error).strip().splitlines()] or [type(error).__name__]
+    why = next((line.removeprefix("- ") for line in said if line.startswith("- ")), said[0])
+    return ArgumentError(f"torch.export cannot trace {what}: {why}", hint=next(
+        (hint for sign, hint in HINTS.items() if sign in why), "torch.export.draft_export(module, args) says more."))
 
 
 def merged(module: Any, names: Sequence[str], n: int, by_place: Sequence[Any], by_name: Mapping[str, Any]) -> Any:
