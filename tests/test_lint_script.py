@@ -313,6 +313,10 @@ for k in range(3):
     for p in other.parameters:
         p.requires_grad = True
 """,
+    "a trainer, which looks at every loss": """
+from stele import train
+train.fit(model, [(x, y)] * 5, loss="cross_entropy", epochs=2, callbacks=[train.GradientStatistics(1)])
+""",
     "gradients looked at behind the training": """
 for k in range(3):
     step(st.tensor(x), st.tensor(y))

@@ -358,6 +358,18 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert FOLLOWER.get() is None and sys.stdout is not sys.stderr
 
 
+def test_a_configuration_is_profiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez(tmp_path / "points.npz", x=np.ones((8, 2), np.float32), y=np.zeros(8, np.int64))
+    file = tmp_path / "net.toml"
+    file.write_text('epochs = 3\ndata = {kind = "npz", file = "points.npz"}\n'
+                    'layer = [{kind = "Linear", out_features = 2, name = "head"}]\n')
+    assert run(["profile", str(file), "--", "epochs=2"], COMMANDS) == 0
+    out, err = capsys.readouterr()
+    assert "2 runs of net.toml:1" in out and "\nhead " in out and not err
+    assert run(["profile", str(file), "--", "epoch=2"], COMMANDS) == 2
+    assert "has no 'epoch'" in capsys.readouterr().err and len([*tmp_path.iterdir()]) == 2
+
+
 def test_figures() -> None:
     assert [tables.ms(ns) for ns in (0, 1e9, 1e12)] == ["0.0000", "1,000.0", "1,000,000"]
     assert tables.size(0) == "0 B"

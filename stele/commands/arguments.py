@@ -82,6 +82,7 @@ LINT_EXAMPLES = """examples:
   stele lint train.py -- --epochs 1"""
 PROFILE_EXAMPLES = """examples:
   stele profile train.py -- --epochs 1
+  stele profile net.toml -- epochs=1
   stele profile train.py --trace trace.json\ta trace for ui.perfetto.dev
   stele profile train.py --html profile.html\tall tables as a page"""
 TUNE_EXAMPLES = """examples:

@@ -190,7 +190,8 @@ class ConvertOptions:
 class LintOptions(Record):
     """Run a file, and check every program that it compiles or evaluates. Exit code 1 with findings, 0 without."""
 
-    file: Annotated[Path, Word(Path, "FILE.py", "a file that runs a model or a training step", words.script)]
+    file: Annotated[Path, Word(Path, "FILE", "a file that runs a model or a training step, or a configuration in "
+                               ".toml, whose arguments are NAME=VALUE", words.script)]
     arguments: Behind = ()
     without: Annotated[frozenset[str], Option(Known("check", _checks), "CHECK", (
         "leave a check out; may be given several times"), several="times")] = frozenset()
@@ -202,7 +203,8 @@ class ProfileOptions(Record):
     share of what the machine can do. What the file prints goes to stderr.
     """
 
-    file: Annotated[Path, Word(Path, "FILE.py", "a file that runs a model or some training steps", words.script)]
+    file: Annotated[Path, Word(Path, "FILE", "a file that runs a model or some training steps, or a configuration in "
+                               ".toml, whose arguments are NAME=VALUE", words.script)]
     arguments: Behind = ()
     trace: Annotated[Path | None, Option(Path, "FILE.json", "write a trace for ui.perfetto.dev", words.new_file)] = None
     html: Annotated[Path | None, Option(Path, "FILE.html", "write all tables as a page that loads nothing",

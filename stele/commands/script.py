@@ -1,4 +1,4 @@
-"""Runs a user's file as `python FILE` would, and says how it ended."""
+"""Runs a user's file as `python FILE` would, or trains what a configuration says, and says how it ended."""
 from __future__ import annotations
 
 import runpy
@@ -7,16 +7,24 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from stele.commands.words import setting
+from stele.train.recipes import from_file
+
 
 def run_script(path: Path, arguments: Sequence[str]) -> str | None:
     """Runs the file under the name `__main__`; None if it ended well, else the error in one line with the file's line.
 
+    Of a configuration the arguments are values by name, as `stele train --set` takes them; no run folder is left.
     Ctrl-C ends the file, and counts as an end like any other: what was seen until then stands.
     """
     before = sys.argv, sys.path[:]
     sys.argv, sys.path[:0] = [str(path), *arguments], [str(path.resolve().parent)]
     try:
-        runpy.run_path(str(path), run_name="__main__")
+        if path.suffix == ".toml":
+            train = compile("from_file(path, settings).fit()", str(path), "exec")      # whose line is the file's
+            exec(train, {"from_file": from_file, "path": path, "settings": dict(map(setting, arguments))})
+        else:
+            runpy.run_path(str(path), run_name="__main__")
     except KeyboardInterrupt:
         return None
     except SystemExit as end:
