@@ -533,7 +533,7 @@ def test_tensorboard(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="pip install tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    made = iter(["Once upon a time", np.full((2, 3, 4, 5), 0.5), np.arange(6)])
+    made = iter(["Once upon a time", np.full((2, 3, 4, 5), 0.5), np.full((3, 4, 5), np.nan)])
     shown = train.Samples(lambda _: next(made), tmp_path / "samples")
     train.fit(nn.Linear(2, 2), [(X, Y)] * 2, loss="cross_entropy", callbacks=[train.TensorBoard(tmp_path, 1), shown],
               epochs=3, compiled=False)
@@ -574,6 +574,12 @@ def test_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logger = train.MLflow("mine", uri=tmp_path.as_uri(), every=1)
     numbers_of(logger)
     assert {"loss", "lr", "train_loss"} <= mlflow.get_run(logger.id).data.metrics.keys()
+    made = iter(["Once", np.full((2, 1, 4, 5), 0.5), np.full((3, 4, 5), np.nan)])
+    logger = train.MLflow()
+    train.fit(nn.Linear(2, 2), [(X, Y)], loss="cross_entropy", epochs=3, compiled=False, callbacks=[
+        logger, train.Samples(lambda _: next(made), tmp_path / "samples")])
+    kept = [file.path for file in mlflow.MlflowClient().list_artifacts(logger.id, "sample")]
+    assert kept == ["sample/step-000001.txt", "sample/step-000002-0.png", "sample/step-000002-1.png"]
     with mlflow.start_run() as own:
         mlflow.log_param("optimizer", "mine")
         logger = train.MLflow()
@@ -585,8 +591,12 @@ def test_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_wandb(tmp_path: Path) -> None:
     pytest.importorskip("wandb", reason="pip install wandb")
-    numbers_of(train.WandB("mine", mode="offline", dir=str(tmp_path), every=1))
-    assert list(tmp_path.rglob("*.wandb"))
+    made = iter(["<Once>", np.linspace(0, 1, 120).reshape(2, 3, 4, 5), np.full((3, 4, 5), np.nan)])
+    logger = train.WandB("mine", mode="offline", dir=str(tmp_path), every=1)
+    train.fit(nn.Linear(2, 2), [(X, Y)], loss="cross_entropy", epochs=3, compiled=False, callbacks=[
+        logger, train.Samples(lambda _: next(made), tmp_path / "samples")])
+    assert list(tmp_path.rglob("*.wandb")) and len([*tmp_path.rglob("sample_2_*.png")]) == 2
+    assert "<pre>&lt;Once&gt;</pre>" in next(tmp_path.rglob("sample_1_*.html")).read_text()
 
 
 def test_a_notebook_shows_a_bar_in_its_cell(monkeypatch: pytest.MonkeyPatch) -> None:

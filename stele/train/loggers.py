@@ -3,9 +3,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from stele import files
 from stele.errors import DataError
@@ -98,8 +101,9 @@ class TensorBoard(Logger):
     """Writes events for TensorBoard to a `folder`, every `every` steps and every epoch; needs `stele-dl[tensorboard]`.
 
     Numbers are shown, and of samples texts and pictures: arrays (C, H, W), or (N, C, H, W) for N of them, of 1, 3 or 4
-    channels, uint8 or float from 0 to 1; others stay in their own files. Where TensorBoard, or Pillow for a picture, is
-    not installed the error says what to install. Raises ShapeError for less than one step.
+    channels, uint8 or float from 0 to 1; others stay in their own files alone. So do MLflow and WandB. What an earlier
+    session wrote behind the checkpoint that a training goes on from is shown no more. Where TensorBoard, or Pillow for
+    a picture, is not installed the error says what to install. Raises ShapeError for less than one step.
 
     >>> issubclass(train.TensorBoard, train.Logger)
     True
@@ -134,12 +138,11 @@ class TensorBoard(Logger):
         if isinstance(made, str):
             text = self.tensor(dtype="DT_STRING", string_val=[made.encode()], tensor_shape={})
             self.add([{"tag": name, "tensor": text, "metadata": self.text}], trainer)
-        elif made.ndim in (3, 4) and made.shape[-3] in (1, 3, 4) and made.size and made.dtype.kind in "uf":
-            pictures = [bytes_of(x) for x in (made if made.ndim == 4 else made[None])]
+        else:
             self.add([{"tag": f"{name}/{k}", "image": self.summary.Image(
                 height=x.shape[1], width=x.shape[2], colorspace=len(x),
                 encoded_image_string=encoded(x, "PNG", "a sample for TensorBoard"))}
-                for k, x in enumerate(pictures)], trainer)
+                for k, x in enumerate(pictures(made))], trainer)
 
     def add(self, values: list[dict[str, Any]], trainer: Trainer) -> None:
         """Writes what has a tag each, for the step where the trainer stands."""
@@ -190,6 +193,13 @@ class MLflow(Logger):
         self.mlflow.log_metrics({name: x for name, x in values.items() if isinstance(x, int | float)},
                                 step=trainer.steps)
 
+    def sample(self, name: str, made: Any, trainer: Trainer) -> None:
+        place = f"{name}/step-{trainer.steps:06}"
+        if isinstance(made, str):
+            self.mlflow.log_text(made, f"{place}.txt")
+        for k, x in enumerate(pictures(made)):
+            self.mlflow.log_image(shown(x), f"{place}-{k}.png")
+
     def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
         if self.ends:
             self.mlflow.end_run("FINISHED" if error is None else "KILLED" if isinstance(error, KeyboardInterrupt)
@@ -221,6 +231,8 @@ class WandB(Logger):
         except ImportError:
             raise missing("wandb", "wandb") from None
         self.begin: Any = wandb.init    # pyright: ignore
+        self.html: Any = wandb.Html     # pyright: ignore
+        self.image: Any = wandb.Image   # pyright: ignore
         self.options, self.id = {"project": project, "name": name, **options}, None
         self.run: Any = None
 
@@ -232,6 +244,12 @@ class WandB(Logger):
     def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
         self.run.log({name: x for name, x in values.items() if isinstance(x, int | float)}, step=trainer.steps)
 
+    def sample(self, name: str, made: Any, trainer: Trainer) -> None:
+        seen = self.html(f"<pre>{escape(made)}</pre>") if isinstance(made, str) else [
+            self.image(shown(x)) for x in pictures(made)]
+        if seen:
+            self.run.log({name: seen}, step=trainer.steps)
+
     def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
         self.run.finish(exit_code=0 if error is None else 1)
 
@@ -240,6 +258,19 @@ class WandB(Logger):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.id = state["id"]
+
+
+def pictures(made: Any) -> list[Any]:
+    """The pictures (C, H, W) of bytes in a sample: of an array of one or of several, with 1, 3 or 4 channels."""
+    if isinstance(made, str) or made.ndim not in (3, 4) or made.shape[-3] not in (1, 3, 4) or not made.size:
+        return []
+    is_shown = made.dtype == np.uint8 or (made.dtype.kind == "f" and np.isfinite(made).all())
+    return [bytes_of(x) for x in (made if made.ndim == 4 else made[None])] if is_shown else []
+
+
+def shown(picture: Any) -> Any:
+    """A picture as other libraries take it, (H, W, C), or (H, W) for one channel."""
+    return picture[0] if len(picture) == 1 else picture.transpose(1, 2, 0)
 
 
 def missing(name: str, package: str) -> DataError:
