@@ -111,7 +111,7 @@ BAD = [
     ("features resnet50 {file} --weights {file}", "--weights needs a .safetensors file"),
     ("features resnet50 {file} --out f.txt", "ending in .npy"),
     ("features resnet50 {file} --out none/f.npy", "--out needs an existing folder"),
-    ("lint", "needs FILE.py"),
+    ("lint", "needs FILE"),
     ("lint nothing.py", "a file to run needs to exist, got nothing at nothing.py"),
     ("lint {file} --without host-sink", "Did you mean host-sync?"),
     ("lint {file} --epochs 3", "stele lint knows --help, --without, --json, got --epochs. Arguments of the file go"),
