@@ -150,6 +150,10 @@ def test_what_no_library_holds_is_refused(tmp_path: Path) -> None:
                     (lambda x: st.fft.fft(x), "needs Python for .* at .*test_library.py:")):
         with pytest.raises(GraphError, match=text):
             compiled(f, normal(3)).export_library(tmp_path, "p")
+    both, one = st.compile(lambda x, z: x * z), st.ones(3)
+    both(one, one)
+    with pytest.raises(GraphError, match="each a tensor of its own"):
+        both.export_library(tmp_path / "both", "both")
     with pytest.raises(GraphError, match="Call it once"):
         st.compile(lambda x: x).export_library(tmp_path, "p")
     with pytest.raises(ArgumentError, match="a name="):

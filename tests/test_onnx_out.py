@@ -303,6 +303,17 @@ def test_matrices_without_a_result_give_infinities_and_none(tmp_path: Path) -> N
         assert found == right if right is not None else not np.isfinite(found).all()
 
 
+def test_one_tensor_as_several_arguments_is_several_inputs(tmp_path: Path) -> None:
+    x = st.ones((2, 3, 4))
+    attention = nn.MultiheadAttention(4, 2, batch_first=True).eval()
+    for f in (lambda q, k, v: attention(q, k, v)[0], st.compile(lambda q, k, v: attention(q, k, v)[0])):
+        so.export(f, [x, x, x], tmp_path / "model.onnx", dims={"q": {1: "t"}})
+        assert [i.name for i in onnx.load(tmp_path / "model.onnx").graph.input] == ["q", "k", "v"]
+        given = [st.randn((2, t, 4)) for t in (5, 3, 3)]
+        found = ReferenceEvaluator(str(tmp_path / "model.onnx")).run(None, dict(zip("qkv", [a.numpy() for a in given])))
+        np.testing.assert_allclose(found[0], f(*given).numpy(), 1e-5, 1e-6)
+
+
 def test_arguments_that_are_returned_are_copied(tmp_path: Path) -> None:
     x = st.randn(2, 3)
     for f in (lambda x: x, lambda x: (x, [x + 1, x]), nn.Dropout(0.5).eval()):

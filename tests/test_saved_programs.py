@@ -216,6 +216,9 @@ def refused(tmp_path: Path, program, text: str, error=DataError) -> None:
 
 def test_what_no_file_holds_is_refused(tmp_path: Path) -> None:
     refused(tmp_path, st.compile(lambda x: x), "has no program that could be saved.*Call it once")
+    both, one = st.compile(lambda x, z: x * z), st.ones(3)
+    both(one, one)
+    refused(tmp_path, both, "has no program that could be saved.*each a tensor of its own")
 
     class Thing:
         x = 2

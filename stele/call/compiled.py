@@ -138,7 +138,8 @@ class Compiled(Opaque, Generic[P, R]):
 
         It holds the weights, runs without Python, in memory and on threads of its caller; sizes that are open are
         arguments. Raises GraphError where nothing was traced, for functions that rebind what lies outside, and for
-        ops that Python computes; ArgumentError for names that C does not take.
+        ops that Python computes; ArgumentError for names that C does not take. A call whose arguments are one and the
+        same tensor does not count.
 
         >>> @st.compile(dims={"x": {0: "n"}})
         ... def double(x):
@@ -148,12 +149,13 @@ class Compiled(Opaque, Generic[P, R]):
         >>> import pathlib; sorted(path.name for path in pathlib.Path("double").iterdir())
         ['double.h', 'double.pc', 'example.c', 'libdouble.so']
         """
-        for (spec, *_), variants in reversed(self.variants.all.items()):
+        for (spec, _, shared, *_), variants in reversed(self.variants.all.items()):
             for variant in reversed(variants):
-                if not [*variant.plan.broken()]:
+                if shared is None and not [*variant.plan.broken()]:
                     return export(variant.plan, name or self.variants.name, leaf_names(self.function, spec), folder,
                                   self.variants.options)
-        raise GraphError(f"{self.variants.name} has no program to export", hint="Call it once with its arguments.")
+        raise GraphError(f"{self.variants.name} has no program to export",
+                         hint="Call it once with its arguments, each a tensor of its own.")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if TRACING.get() is not None or is_stepping():

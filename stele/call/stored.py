@@ -27,7 +27,7 @@ RANDOM = "random numbers"
 """What the state of a generator is called: how far its numbers are drawn."""
 Program = Compiled[..., Any] | Method[..., Any] | Function
 PLAIN = bool, int, float, str, type(None)
-CALL = "Call it once with arguments of the kind that it is to take, and save it then."
+CALL = "Call it once with arguments of the kind that it is to take, each a tensor of its own, and save it then."
 REBINDS = "Return it, or keep it in a tensor that is there before the call."
 
 

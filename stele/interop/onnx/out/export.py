@@ -95,6 +95,12 @@ def of_function(f: Function) -> Program:
     return Program("function", inputs, weights, *answered(traced))
 
 
+def apart(leaves: Sequence[Any]) -> list[Any]:
+    """Leaves of which a tensor that is given several times is another each time: each is an input of its own."""
+    seen = dict[int, Any]()
+    return [x.clone() if isinstance(x, Tensor) and seen.setdefault(id(x), k) != k else x for k, x in enumerate(leaves)]
+
+
 def of_python(f: Any, args: Any, dims: Dims) -> Program:
     """A module, or a function of Python, of such arguments."""
     given = tuple(sequence(args, "args of export", "a list of arguments, such as [x]"))
@@ -102,6 +108,7 @@ def of_python(f: Any, args: Any, dims: Dims) -> Program:
         f, given = f.compiled, (f.instance, *given)
     function: Callable[..., Any] = f.function if isinstance(f, Compiled) else f
     leaves, spec = tree.flatten((given, {}), tree.given)
+    leaves = apart(leaves)
     names = leaf_names(function, spec)
     name = getattr(function, "__name__", type(function).__name__)
     traced = traced_at(function, spec, leaves, names, declare(dims, name, names, tuple(map(shape_of, leaves))))
