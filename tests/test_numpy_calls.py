@@ -37,6 +37,13 @@ FOUND: dict[str, tuple[Any, tuple[Any, ...]]] = {
                                        (np.array([6.5, 1.25]), np.array([8, -4, -2.5]))),
     "a line from infinity": (lambda m, x, p: m.interp(x, p, m.where(p < 0, -np.inf, p)),
                              (np.array([0.0, 1.5]), np.array([-1.0, 2]))),
+    "a line to infinity, at its begin": (lambda m, x, p: m.interp(x, p, m.where(p > 0, np.inf, p)),
+                                         (np.array([-1.0, 0, 1, 2]), np.array([-1.0, 1]))),
+    "moments of a dtype": (lambda m, x: (m.mean(x, dtype="float64"), m.var(x, dtype="float64"),
+                                         m.std(x, dtype="float32"), m.nanmean(x, dtype="float64"),
+                                         m.nanvar(x, dtype="float64"), m.nanstd(x, dtype="float32"),
+                                         m.mean(x, axis=0, dtype="int64")),
+                           (np.array([[1, 2], [4, 9]], "i4"),)),
     "slopes beside an infinity": (lambda m, x: m.gradient(x), (np.array([1.0, 2, np.inf, 5, 7]),)),
     "a complex zero": (lambda m, x, z: m.absolute(m.power(x, z)), (np.zeros(2, "c8"), np.array([1 - 3j, 2], "c8"))),
     "weights of 64 bits": (lambda m, x, w: m.average(x, weights=w), (np.arange(3, dtype="f4"), np.array([0.1, 2, 3]))),
@@ -83,3 +90,11 @@ def test_what_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "bare KeyError" in str(wrong(lambda x, axis: {}[axis], monkeypatch))
     before = NOTED.total()
     assert wrong(lambda x, axis: right(x, axis=7), monkeypatch) is None and NOTED.total() == before + 1
+
+
+def test_sets_of_what_is_taken_to_be_distinct() -> None:
+    x, z = np.array([5, 3, 1, 2]), np.array([3, 2, 9])
+    for f in "intersect1d", "setdiff1d", "setxor1d":
+        wanted = getattr(np, f)(x, z, assume_unique=True)
+        for found in getattr(st, f)(x, z, assume_unique=True), getattr(np, f)(st.tensor(x), z, assume_unique=True):
+            assert isinstance(found, st.Tensor) and found.tolist() == wanted.tolist()

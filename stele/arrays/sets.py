@@ -6,7 +6,7 @@ from typing import Any
 
 from stele.arrays.creation import arange, asarray
 from stele.arrays.families import cumulative_sum, isin
-from stele.arrays.functions import broadcast_to, concatenate, moveaxis, stack
+from stele.arrays.functions import broadcast_to, concatenate, moveaxis, reshape, stack
 from stele.arrays.sized import masked_select, nonzero, unique_all, unique_values, where
 from stele.arrays.tensor import Tensor, TensorLike, constant
 from stele.errors import ShapeError
@@ -28,15 +28,17 @@ def union1d(x: TensorLike, z: TensorLike, size: int | None = None) -> Tensor:
 
 
 @public
-def intersect1d(x: TensorLike, z: TensorLike, return_indices: bool = False) -> Any:
+def intersect1d(x: TensorLike, z: TensorLike, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """The distinct elements of x that are also in `z`, a row in ascending order. How many is looked at: not compiled.
 
     With `return_indices` a tuple, with the positions of the first of each in the flat x, and in z. Of any shapes;
-    dtypes meet as in `equal`. Raises DTypeError for what is no number.
+    dtypes meet as in `equal`. `assume_unique` changes nothing, here as in NumPy, where elements are. Raises DTypeError
+    for what is no number.
 
     >>> st.intersect1d(st.tensor([3, 1, 3]), st.tensor([3, 2])).tolist()
     [3]
     """
+    arguments.flag(assume_unique, "assume_unique of intersect1d")
     if not arguments.flag(return_indices, "return_indices of intersect1d"):
         own = unique_values(x)
         return masked_select(own, isin(own, constant(z)))
@@ -46,27 +48,30 @@ def intersect1d(x: TensorLike, z: TensorLike, return_indices: bool = False) -> A
 
 
 @public
-def setdiff1d(x: TensorLike, z: TensorLike) -> Tensor:
+def setdiff1d(x: TensorLike, z: TensorLike, assume_unique: bool = False) -> Tensor:
     """The distinct elements of x that are not in `z`, a row in ascending order. How many is looked at: not compiled.
 
-    Of any shapes; dtypes meet as in `equal`. Raises DTypeError for what is no number.
+    Of any shapes; dtypes meet as in `equal`. With `assume_unique` in the order of x, whose elements are taken to be
+    distinct. Raises DTypeError for what is no number.
 
     >>> st.setdiff1d(st.tensor([3, 1, 2]), st.tensor([3])).tolist()
     [1, 2]
     """
-    own = unique_values(x)
+    own = reshape(x, (-1,)) if arguments.flag(assume_unique, "assume_unique of setdiff1d") else unique_values(x)
     return masked_select(own, isin(own, constant(z), invert=True))
 
 
 @public
-def setxor1d(x: TensorLike, z: TensorLike) -> Tensor:
+def setxor1d(x: TensorLike, z: TensorLike, assume_unique: bool = False) -> Tensor:
     """The distinct elements of x or `z`, not of both, a row in ascending order. How many is looked at: not compiled.
 
-    Of any shapes; dtypes meet as in `equal`. Raises DTypeError for what is no number.
+    Of any shapes; dtypes meet as in `equal`. `assume_unique` changes nothing where elements are. Raises DTypeError for
+    what is no number.
 
     >>> st.setxor1d(st.tensor([1, 2]), st.tensor([2, 3])).tolist()
     [1, 3]
     """
+    arguments.flag(assume_unique, "assume_unique of setxor1d")
     return unique_values(concatenate([setdiff1d(x, z), setdiff1d(z, x)]))
 
 

@@ -280,34 +280,33 @@ def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType
     >>> st.nanmean(st.tensor([1.0, float("nan"), 3.0])).tolist()
     2.0
     """
-    x = x if dtype is None else cast(x, dtype)
-    return mean(x, axis=axis, keepdims=keepdims, where=counting(x, where))
+    return mean(x, axis=axis, keepdims=keepdims, dtype=dtype, where=counting(x, where))
 
 
-def nanvar(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0,
+def nanvar(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0, dtype: DType | None = None,
            where: Value | None = None) -> Value:
     """The variance of those elements that are not NaN over one axis, several, or all of them, as of `var`.
 
-    The squares are divided by how many there are, less `correction`; NaN where that is not positive. `where` as of
-    `sum`. Integers become float32. Raises ShapeError for an axis that x does not have.
+    The squares are divided by how many there are, less `correction`; NaN where that is not positive. `dtype` and
+    `where` as of `var`. Integers become float32. Raises ShapeError for an axis that x does not have.
 
     >>> st.nanvar(st.tensor([1.0, float("nan"), 3.0])).tolist()
     1.0
     """
-    return var(x, axis=axis, keepdims=keepdims, correction=correction, where=counting(x, where))
+    return var(x, axis=axis, keepdims=keepdims, correction=correction, dtype=dtype, where=counting(x, where))
 
 
-def nanstd(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0,
+def nanstd(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0, dtype: DType | None = None,
            where: Value | None = None) -> Value:
     """The standard deviation of those elements that are not NaN over one axis, several, or all of them, as of `std`.
 
-    It is the root of `nanvar`, with the same `correction` and `where`. Integers become float32. Raises ShapeError for
-    an axis that x does not have.
+    It is the root of `nanvar`, with the same `correction`, `dtype` and `where`. Integers become float32. Raises
+    ShapeError for an axis that x does not have.
 
     >>> st.nanstd(st.tensor([1.0, float("nan"), 5.0])).tolist()
     2.0
     """
-    return std(x, axis=axis, keepdims=keepdims, correction=correction, where=counting(x, where))
+    return std(x, axis=axis, keepdims=keepdims, correction=correction, dtype=dtype, where=counting(x, where))
 
 
 def without_nan(x: Value, instead: float) -> Value:
@@ -425,6 +424,7 @@ def interp(x: Value, xp: Value, fp: Value, *, left: Operand | None = None, right
     apart = Select()(Equal()(x1, x0), 1, x1 - x0)
     y = y0 + (y1 - y0) * ((row - x0) / apart)
     y = Select()(isnan(y), y1 + (y1 - y0) * ((row - x1) / apart), y)     # y0 may be infinite
+    y = Select()(isnan(y), Select()(Equal()(row, x0), y0, y), y)         # or y1, at the point before it
     ends = (slice_axis(v, 0, k, 1) for k in (0, n - 1) for v in (xp, fp))
     first, start, last, end = ends
     y = Select()(row < first, start if left is None else left, y)

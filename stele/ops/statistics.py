@@ -173,17 +173,20 @@ def allclose(x: Operand, z: Operand, *, rtol: float = 1e-5, atol: float = 1e-8, 
     return all(isclose(x, z, rtol=rtol, atol=atol, equal_nan=equal_nan))
 
 
-def mean(x: Value, *, axis: Axes = None, keepdims: bool = False, where: Value | None = None) -> Value:
+def mean(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None,
+         where: Value | None = None) -> Value:
     """The arithmetic mean over one axis, several, or all of them, with `where` as in `sum`. Of no elements it is NaN.
 
-    Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Parts of
-    complex numbers are averaged each by itself: a NaN in one leaves the other. Raises ShapeError for an axis that x
-    does not have.
+    Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Where a
+    `dtype` is given x is turned into it first. Parts of complex numbers are averaged each by itself: a NaN in one
+    leaves the other. Raises ShapeError for an axis that x does not have, DTypeError for another dtype than there is.
 
     >>> x = st.tensor([[1, 2], [3, 6]])
     >>> st.mean(x).tolist(), st.mean(x, axis=1, keepdims=True).tolist()
     (3.0, [[1.5], [4.5]])
     """
+    if dtype is not None:
+        return cast(mean(cast(x, dtype), axis=axis, keepdims=keepdims, where=where), dtype)
     if x.dtype.is_complex:
         return of_parts(*(mean(part, axis=axis, keepdims=keepdims, where=where) for part in (real(x), imag(x))))
     wide = widened(x)
@@ -208,33 +211,35 @@ def count(x: Value, axis: Axes, keepdims: bool, where: Value | None) -> int | Va
     return n if isinstance(n, int) else extent(n, x.dtype)
 
 
-def var(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0, where: Value | None = None
-        ) -> Value:
+def var(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0, dtype: DType | None = None,
+        where: Value | None = None) -> Value:
     """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
 
     The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
     estimate. NaN where that is not positive, as the array API standard has it; NumPy and PyTorch divide by 0. n counts
-    the elements where `where` is True, as of `sum`. Integers and bools become float32; 16-bit floats add up in float32.
-    Of complex numbers it is real: the squares are those of distances. Raises ShapeError for an axis that x does not
-    have.
+    the elements where `where` is True, as of `sum`. Integers and bools become float32; 16-bit floats add up in float32;
+    a `dtype` is what x is turned into first. Of complex numbers it is real: the squares are those of distances. Raises
+    ShapeError for an axis that x does not have, DTypeError for another dtype than there is.
 
     >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
     >>> st.var(x), st.var(x, correction=1)
     (tensor(1.25), tensor(1.6666666))
     """
+    x = x if dtype is None else cast(x, dtype)
     return narrowed(spread(widened(x), axis, keepdims, correction, where), x)
 
 
-def std(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0, where: Value | None = None
-        ) -> Value:
+def std(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0, dtype: DType | None = None,
+        where: Value | None = None) -> Value:
     """The standard deviation over one axis, several, or all of them: the root of `var`, with the same `correction`.
 
-    `where` too. The gradient where all elements are equal is 0, where that of a root would be NaN. Integers become
-    float32. Raises ShapeError for an axis that x does not have.
+    `dtype` and `where` too. The gradient where all elements are equal is 0, where that of a root would be NaN. Integers
+    become float32. Raises ShapeError for an axis that x does not have.
 
     >>> st.std(st.tensor([[1.0, 3.0], [2.0, 8.0]]), axis=1).tolist()
     [1.0, 3.0]
     """
+    x = x if dtype is None else cast(x, dtype)
     return narrowed(root(spread(widened(x), axis, keepdims, correction, where)), x)
 
 
