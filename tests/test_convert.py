@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -170,6 +172,16 @@ def test_results_by_name_are_compared_by_name(tmp_path: Path, capsys: pytest.Cap
         (tmp_path / "m.keras").write_bytes(kept.read("merged.keras"))
     assert run(["convert", str(tmp_path / "m.keras"), str(tmp_path / "m.onnx")], COMMANDS) == 0
     assert "differs" not in capsys.readouterr().out
+
+
+def test_the_framework_of_a_model_is_not_loaded_to_read_it(tmp_path: Path) -> None:
+    pytest.importorskip("h5py", reason="pip install 'stele-dl[keras]'")
+    with zipfile.ZipFile(KERAS) as kept:
+        (tmp_path / "m.keras").write_bytes(kept.read("merged.keras"))
+    code = ("import sys, pathlib; from stele.interop.convert.keras import opened; opened(pathlib.Path(sys.argv[1])); "
+            "print(*{'keras', 'tensorflow', 'jax', 'torch'} & set(sys.modules))")
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "m.keras"], capture_output=True, text=True, check=True)
+    assert not done.stdout.strip()
 
 
 def test_models_of_keras_in_one_hdf5_file_go_out_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

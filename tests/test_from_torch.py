@@ -316,6 +316,7 @@ def test_a_model_at_open_sizes(name: str) -> None:
     module, args, dims, others = models()[name]
     own = stt.from_torch(module.eval(), args, dims=dims)
     compiled = st.compile(own, dims=own.dims)
+    assert own.dims == dims
     for given in (args, others):
         wanted = module(*given)
         close(own(*map(st.from_dlpack, given)), wanted)
@@ -436,6 +437,8 @@ def test_containers_of_arguments_and_results() -> None:
         own(x, both=False)
     with pytest.raises(ArgumentError, match=r"no argument 'bath'; it has x, both.*Did you mean 'both'"):
         own(x, bath=True)
+    with pytest.raises(ArgumentError, match="x is given by place and by name"):
+        own(x, x=x, both=True)
     with pytest.raises(ShapeError, match=r"x was of shape \(2, 3, 8, 8\) .*Open an axis"):
         own(st.zeros((3, 3, 8, 8)), both=True)
     with pytest.raises(ArgumentError, match="dims names 'y'; the tensors given are x"):

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from stele.interop.convert.source import Argument, Source, arrays_of
+from stele.interop.convert.source import Argument, Source, arrays_of, installed
 from stele.interop.huggingface.folder import read
 from stele.interop.huggingface.loading import load
 from stele.ir.graph import Array
@@ -29,13 +29,8 @@ def opened(path: Path) -> Source:
     else:
         taken = words(config.whole("vocab_size"))
 
-    try:
-        library, torch = import_module("transformers"), import_module("torch")
-    except ImportError:
-        library = torch = None
-
     def original(arrays: Sequence[Array]) -> Any:
-        assert torch is not None
+        library, torch = import_module("transformers"), import_module("torch")
         net = getattr(library, config.get("architectures")[0]).from_pretrained(path, attn_implementation="eager").eval()
         with torch.no_grad():
             made = net(torch.from_numpy(arrays[0]))
@@ -43,7 +38,7 @@ def opened(path: Path) -> Source:
         return [made[key].numpy() for key in known if made.get(key) is not None]
 
     return Source("Hugging Face", module, (taken,), weights, module.state_dict(), layers, "transformers",
-                  original if library else None)
+                  original if installed("transformers", "torch") else None)
 
 
 def words(count: int) -> Argument:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stele.errors import DataError
-from stele.interop.convert.source import Argument, Source, arrays_of, cleaned
+from stele.interop.convert.source import Argument, Source, arrays_of, cleaned, installed
 from stele.interop.keras.module import load
 from stele.interop.keras.run import order
 from stele.ir.graph import Array
@@ -27,13 +27,10 @@ def opened(path: Path) -> Source:
     arguments = tuple(Argument(name, i.dtype, tuple(
         ("batch" if k == 0 else f"{name}_{k}") if n is None else n for k, n in enumerate(i.shape or ())))
         for name, i in zip(names, inputs))
-    try:
-        keras: Any = import_module("keras")
-    except ImportError:
-        keras = None
 
     def original(arrays: Sequence[Array]) -> Any:
-        made = keras.models.load_model(path, compile=False)(arrays[0] if len(arrays) == 1 else list(arrays))
+        models: Any = import_module("keras").models
+        made = models.load_model(path, compile=False)(arrays[0] if len(arrays) == 1 else list(arrays))
         return answers(made, module.graph.outputs)
 
     def answers(x: Any, like: Any) -> Any:
@@ -42,7 +39,7 @@ def opened(path: Path) -> Source:
             keys = [*like] if isinstance(like, dict) else range(len(like))
             return [answers(x[key], like[key]) for key in keys]
         x = x[0] if isinstance(x, list) and len(x) == 1 else x      # of files of Keras 2, which had no list there
-        return np.asarray(keras.ops.convert_to_numpy(x))
+        return np.asarray(import_module("keras").ops.convert_to_numpy(x))
 
     return Source("Keras", module, arguments, arrays_of(module.weights.items()), module.state_dict(),
-                  tuple(layer.kind for layer in module.graph.layers), "Keras", original if keras else None)
+                  tuple(layer.kind for layer in module.graph.layers), "Keras", original if installed("keras") else None)

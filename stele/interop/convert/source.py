@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from keyword import iskeyword
 from typing import Any
 
@@ -45,7 +46,7 @@ class Source:
 
     def sizes(self, given: Mapping[str, int]) -> dict[str, int]:
         """The open sizes by name, as they are given or else 2. Raises ArgumentError for a name that is none."""
-        names = [n for a in self.arguments for n in a.shape if isinstance(n, str)]
+        names = [*dict.fromkeys(n for a in self.arguments for n in a.shape if isinstance(n, str))]
         for name in given.keys() - set(names):
             guess = nearest(name, names)
             raise ArgumentError(f"the model has no open size {name!r}; open are {', '.join(names) or 'none'}",
@@ -92,6 +93,11 @@ def leaves(x: Any) -> Iterator[Any]:
 def flat(x: Any) -> Iterator[Array]:
     """The arrays of a result, in order."""
     return (leaf.numpy() if isinstance(leaf, st.Tensor) else np.asarray(leaf) for leaf in leaves(x))
+
+
+def installed(*names: str) -> bool:
+    """Whether these modules are there; none is loaded before it is needed."""
+    return all(find_spec(name) for name in names)
 
 
 def onnx_runtime() -> Any:

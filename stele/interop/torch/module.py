@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import stele as st
@@ -53,6 +54,8 @@ class TorchModule(Imported):
         for name in named.keys() - set(names):
             raise unheard("the model has no argument", name, names)
         given = {**dict(zip(names, x)), **named}
+        if twice := [name for name in names[:len(x)] if name in named]:
+            raise ArgumentError(f"{twice[0]} is given by place and by name")
         if len(x) > len(names) or len(given) < len(names):
             raise ArgumentError(f"the model was exported with {len(names)} arguments ({', '.join(names)}), "
                                 f"got {max(len(x), len(given))}")
@@ -155,7 +158,16 @@ def from_torch(module: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] 
         raise ArgumentError(f"from_torch takes a torch.nn.Module, got {type(module).__name__}",
                             hint="from_torch_function makes an op of a function of PyTorch's.")
     more, given = dict(kwargs or {}), tuple(args)
-    return made(e := exported(module, given, more, dims or {}), program(e, argument_names(module, len(given), more)))
+    e = exported(module, given, more, dims or {})
+    return made(e, under_names(program(e, argument_names(module, len(given), more)), dims or {}))
+
+
+def under_names(p: Program, dims: Dims) -> Program:
+    """A program whose open sizes have the names that the caller gave them, where PyTorch numbers them."""
+    own = {p.inputs[k].shape[axis]: name for root, tree in zip(p.names, p.args) for k, path in leaf_paths(tree, root)
+           for axis, name in dims.get(path, {}).items()}
+    return replace(p, inputs=tuple(
+        i if i.shape is None else replace(i, shape=tuple(own.get(n, n) for n in i.shape)) for i in p.inputs))
 
 
 def made(exported: Any, program: Program) -> TorchModule:
