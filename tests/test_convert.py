@@ -180,7 +180,8 @@ def test_the_framework_of_a_model_is_not_loaded_to_read_it(tmp_path: Path) -> No
         (tmp_path / "m.keras").write_bytes(kept.read("merged.keras"))
     code = ("import sys, pathlib; from stele.interop.convert.keras import opened; opened(pathlib.Path(sys.argv[1])); "
             "print(*{'keras', 'tensorflow', 'jax', 'torch'} & set(sys.modules))")
-    done = subprocess.run([sys.executable, "-c", code, tmp_path / "m.keras"], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "m.keras"], capture_output=True, text=True,
+                          check=True)
     assert not done.stdout.strip()
 
 

@@ -164,8 +164,8 @@ def from_torch(module: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] 
 
 def under_names(p: Program, dims: Dims) -> Program:
     """A program whose open sizes have the names that the caller gave them, where PyTorch numbers them."""
-    own = {p.inputs[k].shape[axis]: name for root, tree in zip(p.names, p.args) for k, path in leaf_paths(tree, root)
-           for axis, name in dims.get(path, {}).items()}
+    own = {(p.inputs[k].shape or ())[axis]: name for root, tree in zip(p.names, p.args)
+           for k, path in leaf_paths(tree, root) for axis, name in dims.get(path, {}).items()}
     return replace(p, inputs=tuple(
         i if i.shape is None else replace(i, shape=tuple(own.get(n, n) for n in i.shape)) for i in p.inputs))
 
