@@ -54,12 +54,23 @@ def test_packed_columns_of_hdf5_and_those_never_written(tmp_path: Path) -> None:
     assert table[999]["packed"].shape == (100,) and table[999]["filled"] == 2
 
 
+def test_data_sets_that_stand_in_the_file_are_columns(tmp_path: Path) -> None:
+    """Those behind links, which lead elsewhere, are none, nor are dtypes under a name."""
+    def make(file: Any) -> None:
+        file["a"], file["g/x/y"] = np.arange(3.0), np.ones(3)
+        file["soft"], file["out"] = h5py.SoftLink("/a"), h5py.ExternalLink("other.h5", "/a")
+        file["dtype"] = np.dtype("f4")
+
+    assert sorted(data.table(written(make, tmp_path / "t.h5"))[0]) == ["a", "g/x/y"]
+
+
 BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "elsewhere": (lambda file: file.create_dataset("a", (5,), "f4", external=[("other", 0, 20)]), "lie elsewhere"),
     "huge": (lambda file: file.create_dataset("a", (1 << 20, 1 << 20), "f4"), "claims float32.1048576, 1048576"),
     "nothing": (lambda file: file.__setitem__("a", h5py.Empty("f4")), "no numbers in this file"),
     "records": (lambda file: file.__setitem__("a", np.zeros(5, [("p", "f4"), ("q", "i4")])), "holds .*each alone"),
     "references": (lambda file: file.__setitem__("a", file.ref), "holds object: a column has numbers"),
+    "a group in itself": (lambda file: file.create_group("g").__setitem__("again", file["g"]), "stands in itself"),
     "lists": (lambda file: file.create_dataset("a", (2,), dtype=h5py.vlen_dtype(np.int32)), "holds object"),
     "no UTF-8": (lambda file: file.__setitem__("a", np.array([b"\xff"])), "damaged one .* decode byte 0xff"),
 }

@@ -6,7 +6,8 @@ import importlib
 import io
 import math
 import mmap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from stele.ops.arguments import is_many, sequence
 
 Columns = Mapping[str, Any]
 FRAMES = ("pandas", "polars", "pyarrow")
+DEEPEST, MOST = 64, 10_000       # groups of HDF5 in each other, and data sets in all
 MISSING = ("", "NA", "N/A", "nan", "NaN", "null", "None")
 
 
@@ -154,16 +156,30 @@ def _hdf5(path: Path, names: list[str] | None) -> dict[str, Any]:
     size = path.stat().st_size
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content, \
             hdf5.opened(path, content, str(path), "tables") as opened:
-        there: dict[str, Any] = {}
-
-        def see(name: Any, x: Any) -> None:
-            if not isinstance(name, str):
-                raise DataError(f"{path} is damaged: a name in it is no text, but {name!r}")
-            if hasattr(x, "dtype"):
-                there[name] = x
-
-        opened.visititems(see)
+        there = dict(islice(_sets(opened, "", str(path)), MOST + 1))
+        if len(there) > MOST:
+            raise DataError(f"{path} has more than {MOST:,} data sets, or groups that stand in themselves")
         return {name: _loaded(x, f"{name!r} of {path}", size) for name, x in _chosen(there, names, str(path)).items()}
+
+
+def _sets(group: Any, above: str, source: str) -> Iterator[tuple[str, Any]]:
+    """The data sets of a group and of those in it by their names, of HDF5. They are walked one by one: what the library
+    has for that asks how large the trees of each are, and falls over damaged ones.
+    """
+    if above.count("/") > DEEPEST:
+        raise DataError(f"{source} has groups in each other deeper than {DEEPEST}, or a group that stands in itself")
+    kinds = hdf5.library("tables")
+    for name in group:
+        if not isinstance(name, str):
+            raise DataError(f"{source} is damaged: a name in it is no text, but {name!r}")
+        if isinstance(group.get(name, getlink=True), kinds.HardLink):       # others lead elsewhere
+            match group[name]:
+                case kinds.Dataset() as x:
+                    yield f"{above}{name}", x
+                case kinds.Group() as inner:
+                    yield from _sets(inner, f"{above}{name}/", source)
+                case _:
+                    pass        # a dtype under a name
 
 
 def _loaded(x: Any, source: str, size: int) -> Any:
