@@ -112,6 +112,13 @@ CALLBACKS = "ema", "warm ema", "swa", "early", "best", "gradients", "samples", "
 
 def drawn(seed: int) -> Said:
     """A training in plain words."""
+    said = any_drawn(seed)
+    has_rates = said["schedule"] in ("once", "cyclic")      # of its own, which nobody finds
+    return said | {"callbacks": [x for x in said["callbacks"] if x != "finder" or not has_rates]}
+
+
+def any_drawn(seed: int) -> Said:
+    """What may be a training in plain words."""
     rng = np.random.default_rng(seed)
     def one(options: Any) -> Any: return [*options][int(rng.integers(len(options)))]
     def maybe(share: float) -> bool: return bool(rng.random() < share)

@@ -381,6 +381,13 @@ def test_a_rate_is_found_for_a_warm_up_from_zero(lr: float) -> None:
     assert float(trainer.optimizer.lr) == pytest.approx(trainer.schedule.bases[0])      # at the third of three steps
 
 
+def test_no_rate_is_found_for_a_schedule_with_rates_of_its_own() -> None:
+    trainer = train.Trainer(net(), loader(), loss="cross_entropy", callbacks=[train.LearningRateFinder()],
+                            schedule=lambda optimizer: optim.OneCycleLR(optimizer, 0.1, 10))
+    with pytest.raises(ArgumentError, match=r"OneCycleLR has rates of its own .* as max_lr"):
+        trainer.fit()
+
+
 def test_what_is_kept_at_the_end_is_the_model_and_what_was_logged_before(tmp_path: Path) -> None:
     for k in range(2):
         model = nn.Linear(2, 2)

@@ -319,7 +319,7 @@ class LearningRateFinder(Callback):
     Up to `steps` steps are taken, at rates that grow by a factor, until the smoothed loss is four times the smallest
     one (Smith, 2017). `rates` and `losses` are what was seen, `found` is the rate at which the loss fell steepest,
     which the optimizer and its schedule then begin with. A training that goes on is left alone. Raises ArgumentError
-    for rates that do not rise.
+    for rates that do not rise, and for a schedule with rates of its own.
 
     >>> x = np.linspace(-1, 1, 32, dtype=np.float32)[:, None]
     >>> finder = train.LearningRateFinder(1e-4, 10.0, steps=30)
@@ -340,6 +340,10 @@ class LearningRateFinder(Callback):
     def on_train_begin(self, trainer: Trainer) -> None:
         if trainer.steps or self.found is not None:
             return
+        if isinstance(trainer.schedule, optim.OneCycleLR | optim.CyclicLR):
+            name = type(trainer.schedule).__name__
+            raise ArgumentError(f"LearningRateFinder sets the rate of an optimizer, and {name} has rates of its own",
+                                hint="Find the rate without the schedule, and give it to that as max_lr.")
         before, modes = copied(trainer.state_dict()), modes_of(trainer.model)
         trainer.model.train()
         first = [group.first or float(group.lr) for group in trainer.optimizer.groups]   # a warm-up begins at zero
