@@ -174,6 +174,36 @@ def test_gradients_end_where_they_do_in_pytorch() -> None:
 
 
 @needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_what_checkpoints_compute_again_has_gradients() -> None:
+    t = torch()
+    checkpoint = import_module("torch.utils.checkpoint").checkpoint
+
+    class Model(t.nn.Linear):
+        def forward(self, input: Any) -> Any:
+            again = super().forward
+            return checkpoint(lambda x: again(x).tanh(), again(input), use_reentrant=True)
+
+    model, x = Model(2, 2), t.ones(1, 2)
+    own = stt.from_torch(model, (x,))
+    model(x).sum().backward()
+    own(st.from_dlpack(x)).sum().backward()
+    close(own.weights["weight"].grad, model.weight.grad)
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_open_sizes_with_bounds() -> None:
+    t = torch()
+    model, x = t.nn.Sequential(t.nn.Conv2d(1, 2, 3, 2, 1), t.nn.AdaptiveAvgPool2d(1)), t.randn(2, 1, 8, 9)
+    with pytest.raises(ArgumentError, match=r"(?s)generated guard.*torch.export.Dim"):
+        stt.from_torch(model, (x,), dims={"input": {3: "w"}})
+    own, other = stt.from_torch(model, (x,), dims={"input": {3: t.export.Dim("w", min=3)}}), t.randn(2, 1, 8, 12)
+    assert own.dims == {"input": {3: "w"}}
+    close(own(st.from_dlpack(other)), model(other))
+
+
+@needs_torch
 def test_a_backward_of_ones_own_is_refused() -> None:
     t = torch()
 

@@ -19,10 +19,11 @@ PLACES = frozenset(["layout", "device", "pin_memory", "memory_format", "non_bloc
 """Arguments that say where results lie."""
 HINTS = {
     "specialized it to be a constant": "Write x.shape[k] for the number in forward, or leave the axis out of dims.",
+    "satisfy the generated guard": 'Give the size with its bounds: dims={"x": {0: torch.export.Dim("n", min=3)}}.',
     "data-dependent expression": "Choose by torch.where(test, a, b), or by torch.cond(test, f, g, operands).",
 }
 """What to write, by what the exporter says."""
-Dims = Mapping[str, Mapping[int, str]]
+Dims = Mapping[str, Mapping[int, Any]]
 
 
 def torch() -> Any:
@@ -108,7 +109,8 @@ def spread(x: Any, path: str, dims: Dims, opened: dict[str, Any]) -> Any:
         return type(x)([spread(part, f"{path}.{k}", dims, opened) for k, part in enumerate(x)])
     if path not in dims:
         return None
-    return {axis: opened.setdefault(name, torch().export.Dim(name)) for axis, name in dims[path].items()}
+    return {axis: opened.setdefault(name, torch().export.Dim(name)) if isinstance(name, str) else name
+            for axis, name in dims[path].items()}
 
 
 def decomposed(program: Any) -> Any:

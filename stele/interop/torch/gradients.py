@@ -59,9 +59,12 @@ def own_functions_refused() -> Generator[None]:
     The exporter writes out what `forward` computes and forgets `backward`: gradients would be other ones.
     """
     autograd: Any = import_module("torch").autograd
+    checkpoint: Any = import_module("torch.utils.checkpoint")
     kind, before = autograd.Function, autograd.Function.__dict__["apply"]
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if cls is checkpoint.CheckpointFunction:        # which computes under no_grad what has gradients
+            return args[0](*args[2:])
         if not cls.__module__.startswith("torch.") and any(getattr(a, "requires_grad", False) for a in args):
             raise ArgumentError(f"{cls.__name__} is a torch.autograd.Function, whose backward is lost in torch.export",
                                 hint="Write its gradient as ops, y + (f(x) - y).detach() for f(x) with the gradient of "

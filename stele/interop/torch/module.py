@@ -141,8 +141,8 @@ def from_torch(module: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] 
     """A `module` of PyTorch as one of Stele, through `torch.export` with these example `args` and `kwargs`.
 
     Parameters and buffers have their names, and begin on the memory of PyTorch's: nothing is copied. Axes that `dims`
-    names are open, `dims={"x": {0: "batch"}}`; others are those of the examples. A `torch.export.ExportedProgram` is
-    taken as it is. Results have the dtypes that PyTorch says, and gradients end at `detach()` and `torch.no_grad()` as
+    names are open, `dims={"x": {0: "batch"}}`, where need be as a `torch.export.Dim` with bounds; others are those of
+    the examples. A `torch.export.ExportedProgram` is taken as it is. Results have the dtypes that PyTorch says, and gradients end at `detach()` and `torch.no_grad()` as
     there. Raises ArgumentError for what the exporter cannot trace and for a `torch.autograd.Function` of one's own
     where gradients go through it, DataError for ops that have no rule, all named in one error, and without PyTorch.
 
@@ -164,7 +164,7 @@ def from_torch(module: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] 
 
 def under_names(p: Program, dims: Dims) -> Program:
     """A program whose open sizes have the names that the caller gave them, where PyTorch numbers them."""
-    own = {(p.inputs[k].shape or ())[axis]: name for root, tree in zip(p.names, p.args)
+    own = {(p.inputs[k].shape or ())[axis]: getattr(name, "__name__", name) for root, tree in zip(p.names, p.args)
            for k, path in leaf_paths(tree, root) for axis, name in dims.get(path, {}).items()}
     return replace(p, inputs=tuple(
         i if i.shape is None else replace(i, shape=tuple(own.get(n, n) for n in i.shape)) for i in p.inputs))
