@@ -142,9 +142,10 @@ def from_torch(module: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] 
 
     Parameters and buffers have their names, and begin on the memory of PyTorch's: nothing is copied. Axes that `dims`
     names are open, `dims={"x": {0: "batch"}}`, where need be as a `torch.export.Dim` with bounds; others are those of
-    the examples. A `torch.export.ExportedProgram` is taken as it is. Results have the dtypes that PyTorch says, and gradients end at `detach()` and `torch.no_grad()` as
-    there. Raises ArgumentError for what the exporter cannot trace and for a `torch.autograd.Function` of one's own
-    where gradients go through it, DataError for ops that have no rule, all named in one error, and without PyTorch.
+    the examples. A `torch.export.ExportedProgram` is taken as it is. Results have the dtypes that PyTorch says,
+    and gradients end at `detach()` and `torch.no_grad()` as there. Raises ArgumentError for what the exporter cannot
+    trace and for a `torch.autograd.Function` of one's own where gradients go through it, DataError for ops that have no
+    rule, all named in one error, and without PyTorch.
 
     >>> from importlib.util import find_spec
     >>> from stele.interop.torch import from_torch
