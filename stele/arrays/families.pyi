@@ -721,22 +721,22 @@ def nanmin(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=
     >>> st.nanmin(st.tensor([1.0, float("nan"), 3.0])).tolist()
     1.0
     """
-def nanvar(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0, where:
-        TensorLike | None=None) -> Tensor:
+def nanvar(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0, dtype:
+        DTypeLike | None=None, where: TensorLike | None=None) -> Tensor:
     """The variance of those elements that are not NaN over one axis, several, or all of them, as of `var`.
 
-    The squares are divided by how many there are, less `correction`; NaN where that is not positive. `where` as of
-    `sum`. Integers become float32. Raises ShapeError for an axis that x does not have.
+    The squares are divided by how many there are, less `correction`; NaN where that is not positive. `dtype` and
+    `where` as of `var`. Integers become float32. Raises ShapeError for an axis that x does not have.
 
     >>> st.nanvar(st.tensor([1.0, float("nan"), 3.0])).tolist()
     1.0
     """
-def nanstd(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0, where:
-        TensorLike | None=None) -> Tensor:
+def nanstd(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0, dtype:
+        DTypeLike | None=None, where: TensorLike | None=None) -> Tensor:
     """The standard deviation of those elements that are not NaN over one axis, several, or all of them, as of `std`.
 
-    It is the root of `nanvar`, with the same `correction` and `where`. Integers become float32. Raises ShapeError for
-    an axis that x does not have.
+    It is the root of `nanvar`, with the same `correction`, `dtype` and `where`. Integers become float32. Raises
+    ShapeError for an axis that x does not have.
 
     >>> st.nanstd(st.tensor([1.0, float("nan"), 5.0])).tolist()
     2.0

@@ -530,13 +530,13 @@ class Tensor(Familiar):
         >>> st.sum(x, axis=(0, -1), keepdims=True).shape
         (1, 1)
         """
-    def mean(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, where:
-            TensorLike | None=None) -> Tensor:
+    def mean(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, dtype:
+            DTypeLike | None=None, where: TensorLike | None=None) -> Tensor:
         """The arithmetic mean over one axis, several, or all of them, with `where` as in `sum`. Of no elements it is NaN.
 
-        Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Parts of
-        complex numbers are averaged each by itself: a NaN in one leaves the other. Raises ShapeError for an axis that x
-        does not have.
+        Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Where a
+        `dtype` is given x is turned into it first. Parts of complex numbers are averaged each by itself: a NaN in one
+        leaves the other. Raises ShapeError for an axis that x does not have, DTypeError for another dtype than there is.
 
         >>> x = st.tensor([[1, 2], [3, 6]])
         >>> st.mean(x).tolist(), st.mean(x, axis=1, keepdims=True).tolist()
@@ -593,25 +593,25 @@ class Tensor(Familiar):
             builtins.float | None=None, where: TensorLike | None=None, *, return_indices:
             Literal[True]) -> tuple[Tensor, Tensor]: ...
     def var(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, correction:
-            builtins.float=0, where: TensorLike | None=None) -> Tensor:
+            builtins.float=0, dtype: DTypeLike | None=None, where: TensorLike | None=None) -> Tensor:
         """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
 
         The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
         estimate. NaN where that is not positive, as the array API standard has it; NumPy and PyTorch divide by 0. n counts
-        the elements where `where` is True, as of `sum`. Integers and bools become float32; 16-bit floats add up in float32.
-        Of complex numbers it is real: the squares are those of distances. Raises ShapeError for an axis that x does not
-        have.
+        the elements where `where` is True, as of `sum`. Integers and bools become float32; 16-bit floats add up in float32;
+        a `dtype` is what x is turned into first. Of complex numbers it is real: the squares are those of distances. Raises
+        ShapeError for an axis that x does not have, DTypeError for another dtype than there is.
 
         >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
         >>> st.var(x), st.var(x, correction=1)
         (tensor(1.25), tensor(1.6666666))
         """
     def std(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, correction:
-            builtins.float=0, where: TensorLike | None=None) -> Tensor:
+            builtins.float=0, dtype: DTypeLike | None=None, where: TensorLike | None=None) -> Tensor:
         """The standard deviation over one axis, several, or all of them: the root of `var`, with the same `correction`.
 
-        `where` too. The gradient where all elements are equal is 0, where that of a root would be NaN. Integers become
-        float32. Raises ShapeError for an axis that x does not have.
+        `dtype` and `where` too. The gradient where all elements are equal is 0, where that of a root would be NaN. Integers
+        become float32. Raises ShapeError for an axis that x does not have.
 
         >>> st.std(st.tensor([[1.0, 3.0], [2.0, 8.0]]), axis=1).tolist()
         [1.0, 3.0]

@@ -139,7 +139,7 @@ def _arrow(path: Path, names: list[str] | None) -> dict[str, Any]:
         arrow, feather, parquet = (importlib.import_module("pyarrow"), importlib.import_module("pyarrow.feather"),
                                    importlib.import_module("pyarrow.parquet"))
     except ImportError:
-        raise DataError(f"reading {path} needs pyarrow, got none installed. Run: pip install 'stele-dl[tables]'"
+        raise DataError(f"{path} is read with pyarrow, which is not installed", hint="pip install 'stele-dl[tables]'"
                         ) from None
     try:
         read = parquet.read_table if path.suffix.lower() == ".parquet" else feather.read_table
@@ -153,6 +153,7 @@ def _arrow(path: Path, names: list[str] | None) -> dict[str, Any]:
 
 
 def _hdf5(path: Path, names: list[str] | None) -> dict[str, Any]:
+    hdf5.library("tables")
     size = path.stat().st_size
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content, \
             hdf5.opened(path, content, str(path), "tables") as opened:

@@ -137,9 +137,10 @@ def called(x: Any, what: str) -> Any:
 
 
 class LambdaLR(Schedule):
-    """The first rate of an `optimizer` times what a function `lr_lambda` says of the step, or one for each group.
+    """The first rate of an `optimizer` times what a function `lr_lambda` says of the step.
 
-    Raises ArgumentError for what is no optimiser, and for as many functions as there are no groups.
+    A list has a function for each group. Raises ArgumentError for what is no optimiser, and for another number of
+    functions.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.LambdaLR(optimizer, lambda step: 0.5 ** (step // 2))
@@ -160,10 +161,10 @@ class LambdaLR(Schedule):
 
 
 class MultiplicativeLR(Schedule):
-    """The rate of an `optimizer` times what a function `lr_lambda` says of each step, one after the other; or one for
-    each group.
+    """The rate of an `optimizer` times what a function `lr_lambda` says of each step, one after the other.
 
-    Raises ArgumentError for what is no optimiser, and for as many functions as there are no groups.
+    A list has a function for each group. Raises ArgumentError for what is no optimiser, and for another number of
+    functions.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.MultiplicativeLR(optimizer, lambda step: 1 / (step + 1))
@@ -495,15 +496,15 @@ class Cycle(Schedule):
 
 
 class OneCycleLR(Cycle):
-    """A rate up to `max_lr`, or one for each group, and far down again within `total_steps`, or `epochs` of
-    `steps_per_epoch`.
+    """A rate up to `max_lr` and far down again within `total_steps`, or `epochs` of `steps_per_epoch`.
 
-    (Smith and Topin, 2018.) From max_lr / `div_factor` to max_lr in the share `pct_start` of the steps, then to 1 /
-    `final_div_factor` of where it began; along half cosines, or along lines if `anneal_strategy` is "linear". With
-    `three_phase` it first falls to where it began, in as many steps as it rose. With `cycle_momentum`, which is on in
-    PyTorch, the momentum of SGD or the first beta of an Adam `optimizer` falls from `max_momentum` to `base_momentum`
-    as the rate rises, and rises as it falls. Behind the last step all stays as it is. Raises ArgumentError for a step
-    beyond that, and for a momentum to cycle that an optimiser does not have.
+    Each group may have a max_lr of its own, in a list. (Smith and Topin, 2018.) From max_lr / `div_factor` to
+    max_lr in the share `pct_start` of the steps, then to 1 / `final_div_factor` of where it began; along half
+    cosines, or along lines if `anneal_strategy` is "linear". With `three_phase` it first falls to where it began,
+    in as many steps as it rose. With `cycle_momentum`, which is on in PyTorch, the momentum of SGD or the first
+    beta of an Adam `optimizer` falls from `max_momentum` to `base_momentum` as the rate rises, and rises as it
+    falls. Behind the last step all stays as it is. Raises ArgumentError for a step beyond that, and for a momentum
+    to cycle that an optimiser does not have.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.OneCycleLR(optimizer, max_lr=1.0, total_steps=5, pct_start=0.6, div_factor=4.0)

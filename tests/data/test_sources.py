@@ -254,5 +254,5 @@ def test_readers_that_are_missing_are_named(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setitem(sys.modules, library, None)
         monkeypatch.setitem(sys.modules, f"{library}.parquet", None)
         (tmp_path / name).touch()
-        with pytest.raises(DataError, match=f"needs {library}, got none installed. Run: pip install"):
+        with pytest.raises(DataError, match=rf"with {library}, which is not installed.* pip install .stele-dl.tables"):
             table(tmp_path / name)
