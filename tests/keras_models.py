@@ -197,7 +197,8 @@ def masked(k: Any) -> Any:
     z = L.GRU(3, go_backwards=True)(L.Add()([y, L.Dense(3)(e)]))
     m = L.Masking(0.0)(y)
     a = L.Attention()([e, e])
-    h = L.MultiHeadAttention(2, 3)(e, e, use_causal_mask=True)
+    own = L.Embedding(7, 4, mask_zero=True)(x)      # attention of many heads takes the mask of what it is given away
+    h = L.MultiHeadAttention(2, 3)(own, own, use_causal_mask=True)
     return k.Model(x, [y, z, L.SimpleRNN(2)(m), a, h, L.Softmax()(L.Dense(2)(y)[..., 0]), L.Concatenate()([e, y])])
 
 
