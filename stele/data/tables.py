@@ -136,15 +136,15 @@ def _csv(path: Path, names: list[str] | None) -> dict[str, Any]:
 
 def _arrow(path: Path, names: list[str] | None) -> dict[str, Any]:
     try:
-        arrow, feather, parquet = (importlib.import_module("pyarrow"), importlib.import_module("pyarrow.feather"),
-                                   importlib.import_module("pyarrow.parquet"))
+        arrow = importlib.import_module("pyarrow")
+        library = (importlib.import_module("pyarrow.parquet") if path.suffix.lower() == ".parquet"
+                   else importlib.import_module("pyarrow.feather"))
     except ImportError:
         raise DataError(f"{path} is read with pyarrow, which is not installed", hint="pip install 'stele-dl[tables]'"
                         ) from None
     try:
-        read = parquet.read_table if path.suffix.lower() == ".parquet" else feather.read_table
-        table = read(path, use_threads=False)       # where memory ends in a thread of Arrow's, the process does
-        table.validate(full=True)                   # what offsets and texts say is believed from here on
+        table = library.read_table(path, use_threads=False)     # where memory ends in a thread of Arrow's, all ends
+        table.validate(full=True)                               # what offsets and texts say is believed from here on
         return _chosen(_of_frame(table), names, str(path))
     except MemoryError:
         raise
