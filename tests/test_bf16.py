@@ -318,6 +318,28 @@ def test_a_loop_that_its_own_numbers_end_stays_float32() -> None:
     assert any(d.what == f"While, as {float32}" and d.reason == "its own numbers end it" for d in report.decisions)
 
 
+@pytest.mark.parametrize("best", [
+    lambda h: h.max(axis=-1, keepdims=True), lambda h: st.cummax(h, axis=-1), lambda h: st.cummin(h[:, ::-1], axis=0),
+    lambda h: nn.functional.max_pool1d(h, 5, 1, 2), lambda h: st.median(h, axis=-1, keepdims=True)],
+    ids=["max", "cummax", "cummin", "pool", "median"])
+@pytest.mark.parametrize("ends", [False, True])
+def test_what_is_the_largest_in_a_step_is_still_one_of_its_numbers_on_the_way_back(best: Any, ends: bool) -> None:
+    def f(x: Any) -> Any:
+        def step(h: Any, row: Any) -> Any:
+            h = st.tanh(h + row)
+            return h * 0.5 + (y := best(h)) * 0.1, st.sin(y) * h
+
+        if ends:    # what no step changes is whole beside what each step keeps
+            more = st.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] + best(x[0])), (0, x[0] * 0))[1]
+            return (more * more).sum()
+        last, ys = st.scan(step, x[0] * 0, x)
+        return (ys * ys).sum() + last.sum()
+
+    x = st.tensor(numbers(4, 48, 64))
+    slope, exact = (st.compile(st.grad(f), precision=p)(x).numpy() for p in ("bf16", "fast"))
+    assert np.abs(slope - exact).mean() < 0.01 * np.abs(exact).mean()
+
+
 def test_the_pass_can_be_left_out() -> None:
     operands = map(st.tensor, (numbers(48, 40), numbers(40, 64), numbers(64, 30)))
     graph = asked(lambda: st.compile(layers)(*operands)).graph

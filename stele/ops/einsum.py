@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from stele.errors import ArgumentError, ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim, at
-from stele.ir.types import SIZES, DType, bool_, int32, product, promote, same, show
+from stele.ir.types import SIZES, DType, bfloat16, bool_, float16, float32, int32, product, promote, same, show
 from stele.ops.arguments import sequence, whole
 from stele.ops.contraction import MatMul
 from stele.ops.diagonals import diagonal
@@ -39,8 +39,9 @@ def einsum(equation: Equation, *operands: Terms) -> Value:
     not name are summed. Without -> the result has the letters that stand once, in the order of the alphabet; `...` are
     axes that broadcast; a letter twice in one operand is its diagonal; axes of length 1 broadcast. NumPy's other form,
     einsum(x, [0, 1], y, [1, 2], [0, 2]), works too. Several operands are multiplied two at a time, by the path of
-    fewest products (every one of up to 8 operands is looked at). Operands meet in one dtype, that of the result; bools
-    say whether any product is true. Raises ShapeError where axes of one letter differ, and for letters that do not fit.
+    fewest products (every one of up to 8 operands is looked at). Operands meet in one dtype, that of the result, of
+    16 bits at the end alone; bools say whether any product is true. Raises ShapeError where axes of one letter differ,
+    and for letters that do not fit.
 
     >>> x, y = st.arange(6.0).reshape(2, 3), st.ones((3, 4))
     >>> st.einsum("ij,jk->ik", x, y).shape, st.einsum("ij->j", x).tolist(), st.einsum("ii", st.eye(3)).tolist()
@@ -50,9 +51,14 @@ def einsum(equation: Equation, *operands: Terms) -> Value:
     """
     inputs, output, xs = parsed(equation, operands)
     dtype = reduce(promote, (x.dtype for x in xs))
-    if dtype == bool_:
-        return cast(contracted([cast(x, int32) for x in xs], inputs, output, int32), bool_)
-    return contracted([cast(x, dtype) for x in xs], inputs, output, dtype)
+    wide = int32 if dtype == bool_ else float32 if rounds(inputs, output) and dtype in (float16, bfloat16) else dtype
+    return cast(contracted([cast(x, wide) for x in xs], inputs, output, wide), dtype)
+
+
+def rounds(inputs: Sequence[Letters], output: Letters) -> bool:
+    """Whether there are results in between: several products, or sums over what one operand alone has."""
+    letters = [c for t in inputs for c in {*t}]
+    return len(inputs) > 2 or (len(inputs) == 2 and any(letters.count(c) == 1 and c not in output for c in letters))
 
 
 def parsed(equation: Any, operands: Sequence[Any]) -> tuple[list[Letters], Letters, list[Value]]:

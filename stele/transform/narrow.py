@@ -19,6 +19,7 @@ from stele.ir.types import TupleType, bfloat16, float32
 from stele.ops.branch import Cond
 from stele.ops.contraction import MatMul
 from stele.ops.control import Scan
+from stele.ops.elementwise.arithmetic import Equal, NotEqual
 from stele.ops.gather import Gather
 from stele.ops.linear import Broadcast, Cast, Concatenate, Reshape, cast
 from stele.ops.repeat import While
@@ -39,12 +40,13 @@ def narrow(graph: Graph, memory: Memory, report: Report | None = None) -> Graph:
 
 
 class Lying(Single):
-    """What a graph stores, what is read from memory as it lies, what it adds up; and the same of graphs in loops and
-    branches."""
+    """What a graph stores, what is read from memory as it lies, what is asked to be equal, what it adds up; and the
+    same of graphs in loops and branches."""
 
     graph: Graph
     stored: frozenset[Value]
     read: frozenset[Value]
+    compared: frozenset[Value]
     sums: frozenset[Value]
     inner: dict[Value, list[Lying]]
 
@@ -54,7 +56,9 @@ class Lying(Single):
         values = graph.values
         inner = {v: [cls.of(each, memory) for each in v.op.graphs] for v in values if roles(v.op) is not None}
         given = (a for v in inner for k, a in enumerate(v.args) if not takes(v.op, inner[v], k))
-        return cls(graph, frozenset(stored), frozenset(map(base, (*read, *given))), frozenset(sums(values)), inner)
+        compared = sources(a for v in values if isinstance(v.op, Equal | NotEqual) for a in v.args)
+        return cls(graph, frozenset(stored), frozenset(map(base, (*read, *given))), compared, frozenset(sums(values)),
+                   inner)
 
 
 Roles = tuple[int, int, int]
@@ -81,11 +85,12 @@ def floats_end(loop: While) -> bool:
 
 
 def takes(op: Op, inner: Sequence[Lying], k: int) -> bool:
-    """Whether graphs that an op holds may be given its operand k as bfloat16."""
+    """Whether graphs that an op holds may be given its operand k as bfloat16; not what they ask to equal others, as
+    a maximum what it is one of: where one is rounded, none is equal."""
     known = roles(op)
     assert known is not None
     start, first, _ = known
-    return k >= first and all(lying.graph.parameters[k - start] not in lying.read for lying in inner)
+    return k >= first and all(lying.graph.parameters[k - start] not in lying.read | lying.compared for lying in inner)
 
 
 class Narrowing:
@@ -200,6 +205,18 @@ def leading(results: Iterable[Value], values: Sequence[Value]) -> set[Value]:
         if v in found and (v.op.family == "elementwise" or is_movement(v) or isinstance(v.op, Gather)):
             found.update(v.args)
     return found
+
+
+def sources(values: Iterable[Value]) -> frozenset[Value]:
+    """Values, and what they are moved from, windows too."""
+    found = set(values)
+    waiting = [*found]
+    while waiting:
+        v = waiting.pop()
+        new = {*v.args} - found if is_movement(v) or isinstance(v.op, Window) else set[Value]()
+        found |= new
+        waiting += new
+    return frozenset(found)
 
 
 def base(v: Value) -> Value:

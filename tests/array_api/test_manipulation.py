@@ -230,6 +230,10 @@ def test_einsum_of_other_dtypes_and_forms() -> None:
     np.testing.assert_array_equal(st.einsum("ij,jk->ik", b, b).numpy(), np.einsum("ij,jk->ik", b, b))
     np.testing.assert_array_equal(st.einsum(x, [0, 1], x, [2, 1], [0, 2]).numpy(), x @ x.T)
     np.testing.assert_array_equal(st.einsum(x, [..., 0]).numpy(), x)
+    large = np.full((1, 3), 3e4, "f2")      # whose sum no float16 holds
+    all_give(np.array([0.], "f2"), lambda a, b: st.einsum("ab,ac->a", a, b), large, np.zeros((1, 2), "f2"))
+    all_give(np.array([9e4 * 1e-1], "f2"), lambda a, b, c: st.einsum("ab,ac,ad->a", a, b, c),
+             large, np.ones((1, 1), "f2"), np.full((1, 1), .1, "f2"))
 
 
 def test_einsum_takes_open_sizes() -> None:
