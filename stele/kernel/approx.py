@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 
 from stele.kernel import modulo, tables
 from stele.kernel.exact import SPLIT, product_error
@@ -16,7 +17,7 @@ from stele.kernel.power import power
 from stele.kernel.vocabulary import Element, Operand, V, Vocabulary
 
 LN2 = math.log(2)
-LOG2E = 1 / LN2
+HALF_LN2 = {32: (LN2 / 2,), 64: tuple(part / 2 for part in tables.LN2[64])}     # a float32 is ln(2) to 29 bits
 INF = math.inf
 FAR = {32: 2.0**13, 64: 2.0**28}  # beyond, sin and cos reduce their argument as far.py does
 
@@ -46,22 +47,20 @@ class Approximations(Vocabulary[V]):
         x, form = self._float(x)
         e = self._exp_below(-abs(x), form)
         part = e / (1 + e)
-        return self.select(x < 0, self.fma(-part, e, e), 1 - part)
+        top = self.select(x < 0, e, 1)
+        return self.fma(-part, top, top)
 
     def tanh(self, x: Element[V]) -> Element[V]:
-        """(e - 1) / (e + 1) for e = exp(2 |x|), where half of e - 1 comes without cancellation."""
+        """h / (h + 1) for h = (exp(2 |x|) - 1) / 2, which comes without cancellation."""
         x, form = self._float(x)
-        a = self.min(abs(x + x), 2 - form.expm1_low)
-        n, half = self._exponent(a, form)
-        r = self.fma(n, -LN2, a)
-        y = self.fma(r * r, self.polynomial(r, tables.EXP[x.dtype.bits]), r)
-        part = self.fma(y, half, half - 0.5)
-        total = part + 1
-        y = part / total
-        if self.fused:      # what the sum and the quotient lost; 1 / total is 1 - y
-            lost = self.fma(-y, total, part) - y * (part - (total - 1))
-            y = self.select(part < 1, self.fma(lost, 1 - y, y), y)
-        return self.with_sign(y, x)
+        a = self.min(abs(x), 1 - form.expm1_low / 2)
+        n, scale = self._exponent(a, form, LN2 / 2, 0)
+        r = reduce(lambda r, part: self.fma(n, -part, r), HALF_LN2[x.dtype.bits], a)
+        halved = [2.0 ** (k + 1) * c for k, c in enumerate(tables.EXP[x.dtype.bits])]    # expm1(2 r) / 2
+        h = self.fma(self.fma(r * r, self.polynomial(r, halved), r), scale, self.fma(scale, 0.5, -0.5))
+        y = h / (h + 1)
+        # h / (1 + h) = h - h * h / (1 + h), where what the sum and the quotient lose counts less
+        return self.with_sign(self.select(h < 0.5, self.fma(-h, y, h), y), x)
 
     def log(self, x: Element[V]) -> Element[V]:
         x, form = self._float(x)
@@ -151,10 +150,10 @@ class Approximations(Vocabulary[V]):
         sign = self.bitcast(x, integer) & -(1 << integer.bits - 1)
         return self.bitcast(self.bitcast(magnitude, integer) | sign, x.dtype)
 
-    def _exponent(self, x: Element[V], form: Format) -> tuple[Element[V], Element[V]]:
-        """The integer n nearest to x / ln(2), and 2**(n-1), which is 0 for the least exponent."""
-        magic = form.magic + (form.bias - 1)
-        t = self.fma(x, LOG2E, magic)
+    def _exponent(self, x: Element[V], form: Format, step: float = LN2, less: int = 1) -> tuple[Element[V], Element[V]]:
+        """The integer n nearest to x / step, and 2**(n-less), which is 0 for the least exponent."""
+        magic = form.magic + (form.bias - less)
+        t = self.fma(x, 1 / step, magic)
         return t - magic, self.bitcast(self.bitcast(t, form.integer) << form.fraction, x.dtype)
 
     def _exp_below(self, x: Element[V], form: Format) -> Element[V]:

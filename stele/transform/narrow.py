@@ -40,25 +40,24 @@ def narrow(graph: Graph, memory: Memory, report: Report | None = None) -> Graph:
 
 
 class Lying(Single):
-    """What a graph stores, what is read from memory as it lies, what is asked to be equal, what it adds up; and the
-    same of graphs in loops and branches."""
+    """What a graph stores, what is read from memory as it lies, what it adds up; and the same of graphs in loops and
+    branches, of which what they ask to be equal counts as read: where one is rounded, no number is its maximum."""
 
     graph: Graph
     stored: frozenset[Value]
     read: frozenset[Value]
-    compared: frozenset[Value]
     sums: frozenset[Value]
     inner: dict[Value, list[Lying]]
 
     @classmethod
-    def of(cls, graph: Graph, memory: Memory) -> Lying:
+    def of(cls, graph: Graph, memory: Memory, is_inner: bool = False) -> Lying:
         stored, read = memory(graph)
         values = graph.values
-        inner = {v: [cls.of(each, memory) for each in v.op.graphs] for v in values if roles(v.op) is not None}
+        inner = {v: [cls.of(each, memory, True) for each in v.op.graphs] for v in values if roles(v.op) is not None}
         given = (a for v in inner for k, a in enumerate(v.args) if not takes(v.op, inner[v], k))
-        compared = sources(a for v in values if isinstance(v.op, Equal | NotEqual) for a in v.args)
-        return cls(graph, frozenset(stored), frozenset(map(base, (*read, *given))), compared, frozenset(sums(values)),
-                   inner)
+        equal = sources(a for v in values if is_inner and isinstance(v.op, Equal | NotEqual) for a in v.args)
+        lying = map(base, (*read, *given, *equal))
+        return cls(graph, frozenset(stored), frozenset(lying), frozenset(sums(values)), inner)
 
 
 Roles = tuple[int, int, int]
@@ -85,12 +84,11 @@ def floats_end(loop: While) -> bool:
 
 
 def takes(op: Op, inner: Sequence[Lying], k: int) -> bool:
-    """Whether graphs that an op holds may be given its operand k as bfloat16; not what they ask to equal others, as
-    a maximum what it is one of: where one is rounded, none is equal."""
+    """Whether graphs that an op holds may be given its operand k as bfloat16."""
     known = roles(op)
     assert known is not None
     start, first, _ = known
-    return k >= first and all(lying.graph.parameters[k - start] not in lying.read | lying.compared for lying in inner)
+    return k >= first and all(lying.graph.parameters[k - start] not in lying.read for lying in inner)
 
 
 class Narrowing:
@@ -207,16 +205,14 @@ def leading(results: Iterable[Value], values: Sequence[Value]) -> set[Value]:
     return found
 
 
-def sources(values: Iterable[Value]) -> frozenset[Value]:
+def sources(values: Iterable[Value]) -> set[Value]:
     """Values, and what they are moved from, windows too."""
-    found = set(values)
-    waiting = [*found]
+    found, waiting = set[Value](), [*values]
     while waiting:
-        v = waiting.pop()
-        new = {*v.args} - found if is_movement(v) or isinstance(v.op, Window) else set[Value]()
-        found |= new
-        waiting += new
-    return frozenset(found)
+        if (v := waiting.pop()) not in found:
+            found.add(v)
+            waiting += v.args if is_movement(v) or isinstance(v.op, Window) else ()
+    return found
 
 
 def base(v: Value) -> Value:

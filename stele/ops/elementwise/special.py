@@ -256,7 +256,10 @@ class Logit(FloatUnary):
     """The number whose `sigmoid` is x, log(x / (1 - x))."""
 
     samples: ClassVar[tuple[float, float]] = (0.1, 0.9)
-    def reference(self, *x: Array) -> Array: return np.log(x[0]) - np.log1p(-x[0])
+
+    def reference(self, *x: Array) -> Array:
+        middle = np.abs(x[0] - 0.5) < 0.25
+        return np.where(middle, 2 * np.arctanh(np.where(middle, x[0] + x[0] - 1, 0)), np.log(x[0] / (1 - x[0])))
 
     def scalar(self, s: Scalars[S], *x: S) -> S:
         middle = abs(x[0] - 0.5) < 0.25
