@@ -153,3 +153,21 @@ def test_what_a_whole_left_behind_is_shared_without_it():
     assert turned[0, 0].item() == 5 and repeated.tolist() == [[5.0]] * 3
     turned[1] = 7
     assert x.tolist() == [5, 7, 0, 0, 0, 7, 0, 0, 0, 7, 0, 0] and repeated.tolist() == [[5.0]] * 3
+
+
+@pytest.mark.filterwarnings("ignore:f is compiled for each size")
+def test_a_trace_that_failed_leaves_no_part_behind():
+    def f(x, k, z):
+        v = x[:round(len(x) * 0.7)]
+        v[k] = 3
+        return st.maximum(v, z)     # whose lengths meet at some sizes only
+
+    g = st.compile(f)
+    for n, k, m in ((4, [2, 1, 1], 3), (11, [7], 1), (4, [0], 3), (7, [1, 2], 1)):
+        x, z = np.arange(n) % 5, np.full(m, 2)
+        found, x = st.tensor(x), x.copy()
+        y = g(found, st.tensor(k), st.tensor(z))
+        v = x[:round(n * 0.7)]
+        v[k] = 3
+        np.testing.assert_array_equal(y.numpy(), np.maximum(v, z))
+        np.testing.assert_array_equal(found.numpy(), x)
