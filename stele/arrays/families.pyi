@@ -794,8 +794,9 @@ def einsum(equation: str | TensorLike, *operands: TensorLike | Sequence[int]) ->
     not name are summed. Without -> the result has the letters that stand once, in the order of the alphabet; `...` are
     axes that broadcast; a letter twice in one operand is its diagonal; axes of length 1 broadcast. NumPy's other form,
     einsum(x, [0, 1], y, [1, 2], [0, 2]), works too. Several operands are multiplied two at a time, by the path of
-    fewest products (every one of up to 8 operands is looked at). Operands meet in one dtype, that of the result; bools
-    say whether any product is true. Raises ShapeError where axes of one letter differ, and for letters that do not fit.
+    fewest products (every one of up to 8 operands is looked at). Operands meet in one dtype, that of the result, of
+    16 bits at the end alone; bools say whether any product is true. Raises ShapeError where axes of one letter differ,
+    and for letters that do not fit.
 
     >>> x, y = st.arange(6.0).reshape(2, 3), st.ones((3, 4))
     >>> st.einsum("ij,jk->ik", x, y).shape, st.einsum("ij->j", x).tolist(), st.einsum("ii", st.eye(3)).tolist()
