@@ -461,3 +461,10 @@ def test_threads_that_the_system_does_not_give(monkeypatch: pytest.MonkeyPatch) 
         thread.join()
     monkeypatch.undo()
     assert len(list(loader)) == 4
+
+
+def test_what_no_position_and_no_number_of_steps_is() -> None:
+    with pytest.raises(ValueError, match="every index of i of take"):
+        st.take(st.ones((3, 4)), [2**64])
+    with pytest.raises(ValueError, match="ns_steps"):
+        optim.Muon([st.ones((2, 2)).requires_grad_()], ns_steps=2**31)

@@ -266,7 +266,9 @@ def operand(x: Any, what: str) -> Value:
 
 def positions(x: Any, what: str) -> Value:
     """Positions on an axis: an array, a number, or a list of numbers."""
-    return operand(x, what) if not is_series(x) else Constant(np.array(wholes(x, f"every index of {what}"), np.int64))()
+    if not is_series(x):
+        return operand(x, what)
+    return Constant(np.array(wholes(x, f"every index of {what}", -2**63, 2**63 - 1), np.int64))()
 
 
 def operands(x: Any, what: str) -> tuple[Value, ...]:

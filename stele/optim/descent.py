@@ -12,7 +12,7 @@ from stele.arrays.tensor import Tensor
 from stele.errors import GraphError, ShapeError
 from stele.interop.keywords import speaks
 from stele.ir.types import HOME
-from stele.ops.arguments import choice
+from stele.ops.arguments import choice, whole
 from stele.optim.optimizer import Counting, Optimizer, Parameters, State, decayed, is_moved
 from stele.optim.rows import added, taken
 
@@ -243,6 +243,7 @@ class Muon(Optimizer):
 
     def check(self, options: Mapping[str, Any]) -> None:
         super().check(options)
+        whole(options["ns_steps"], "ns_steps of Muon", 0, 99)
         choice(options["adjust_lr_fn"], "adjust_lr_fn of Muon", ("original", "match_rms_adamw"))
 
     def begun(self, p: Tensor, s: State) -> State:
