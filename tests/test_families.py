@@ -171,3 +171,18 @@ def test_a_trace_that_failed_leaves_no_part_behind():
         v[k] = 3
         np.testing.assert_array_equal(y.numpy(), np.maximum(v, z))
         np.testing.assert_array_equal(found.numpy(), x)
+
+
+def test_a_part_that_a_failed_call_left_is_none_of_the_next():
+    @st.compile
+    def f(x, bad):
+        v = x[:2]
+        v += 1
+        if bad:
+            raise ValueError("not now")
+        return x.sum()
+
+    x = st.zeros(4)
+    with pytest.raises(ValueError, match="not now") as error:      # whose frames keep the part
+        f(x, True)
+    assert f(x, False).item() == 2 and x.tolist() == [1.0, 1.0, 0.0, 0.0] and error.tb is not None

@@ -411,9 +411,10 @@ def ties_of(x: Family) -> Iterator[tuple[Tie, Way]]:
 
 def sees(x: Family, other: Family) -> bool:
     """Whether what is written to a tensor is seen in another one at once: one that was made where it is written, or one
-    that is found there from outside."""
+    that is found there from outside; never one that a trace left behind that is over."""
     inside = TRACING.get()
-    return other.home is inside or (inside is not None and (x.home is inside or inside.finds(other)))
+    return other.home is inside or (inside is not None and (inside.finds(other) or (
+        x.home is inside and other.home is None)))
 
 
 def whole_of_tie(x: Family, tie: Tie) -> Family | None:

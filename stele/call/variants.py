@@ -201,7 +201,7 @@ class Variants:
             try:
                 plan = self.make(names, spec, leaves, pattern, sizes, stays_open(reason, sizes, variants), variants)
             except Exception as error:  # may well run at fixed sizes; what is wrong is wrong there too
-                failed = pattern, error.with_traceback(None)    # whose frames hold what was traced
+                failed = pattern, error
                 continue
             if isinstance(plan, Guard):
                 reason = reason._replace(reason=f"{reason.reason}; {plan.left} is no other number, since {plan} has "
