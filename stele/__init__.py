@@ -65,8 +65,8 @@ __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
 
 # Loaded when they are first named: rooms of the public interface, and functions by their module.
-ROOMS = ("data", "debug", "fft", "io", "linalg", "metrics", "nn", "optim", "random", "train")
-ELSEWHERE = "metrics", "data", "optim", "nn", "nn.functional", "fft", "linalg"   # where a name may be; the last counts
+ROOMS = ("data", "debug", "errors", "fft", "io", "linalg", "metrics", "nn", "optim", "random", "train")
+ELSEWHERE = "errors", "metrics", "data", "optim", "nn", "nn.functional", "fft", "linalg"    # the last that has it
 FAMILIES = {
     "arrays.families": """
 addmm argsort avg_pool2d bucketize conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
@@ -113,7 +113,7 @@ LATER = {name: f"stele.{module}" for module, names in MODULES.items() for name i
 __all__ = [
     "Options", "Tensor", "all_gather", "associative_scan", "axis_index", "axis_size", "bfloat16", "bool", "bool_",
     "checkpoint", "compile", "complex64", "complex128", "cond", "custom_gradient", "custom_jvp", "data", "debug",
-    "default_generator", "default_rng", "device", "eager", "enable_grad", "fft", "fixed_point", "float16",
+    "default_generator", "default_rng", "device", "eager", "enable_grad", "errors", "fft", "fixed_point", "float16",
     "float32", "float64", "foreign", "fori_loop", "function", "get_threads", "grad", "gradients", "hessian", "hvp",
     "int8", "int16", "int32", "int64", "io", "jacobian", "jvp", "linalg", "lint", "load", "map", "metrics", "nn",
     "no_grad", "op", "optim", "placeholder", "pmax", "pmean", "pmin", "profile", "psum", "random", "save", "scan",

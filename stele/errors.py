@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+__all__ = [
+    "ArgumentError", "BadAxis", "BadKey", "Cancelled", "CompileError", "ConfigError", "CopyError", "DTypeError",
+    "DataError", "DeviceError", "GraphError", "IndexOutOfRange", "NotANumber", "OptionError", "OutOfMemory",
+    "ShapeError", "SteleError", "StorageError", "TraceError", "UnknownImport", "UnknownName",
+]
+
 
 class SteleError(Exception):
     """An error that teaches: the message, the user's line (`where`), and what to write instead (`hint`).

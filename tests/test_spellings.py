@@ -66,7 +66,7 @@ def test_an_argument_that_nobody_knows_or_that_is_given_twice_is_refused() -> No
 
 
 @pytest.mark.parametrize("room, name, message", [
-    (st, "jit", "stele has no 'jit'. Write st.compile"),
+    (st, "ShapeError", r"Write st\.errors\.ShapeError\."), (st, "jit", "stele has no 'jit'. Write st.compile"),
     (st, "selu", r"Write st\.nn\.functional\.selu\."), (st, "Linear", r"Write st\.nn\.Linear\."),
     (st, "eig", r"st\.linalg\.eig"), (st, "addcmul", r"Write x\.addcmul\(\.\.\.\)\."),
     (st, "softmx", "stele has no 'softmx'. Did you mean 'softmax'?"), (st, "Relu", "Did you mean 'relu'?"),
