@@ -34,7 +34,7 @@ from stele.ir.types import (
 from stele.ir.types import bool_ as bool
 
 if TYPE_CHECKING:
-    from stele import data, debug, fft, io, linalg, metrics, nn, optim, random, train
+    from stele import data, debug, errors, fft, io, linalg, metrics, nn, optim, random, train
     from stele.arrays.everyday import *  # noqa: F403
     from stele.arrays.families import *  # noqa: F403
     from stele.arrays.generator import default_generator, default_rng

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = [
-    "ArgumentError", "BadAxis", "BadKey", "Cancelled", "CompileError", "ConfigError", "CopyError", "DTypeError",
-    "DataError", "DeviceError", "GraphError", "IndexOutOfRange", "NotANumber", "OptionError", "OutOfMemory",
-    "ShapeError", "SteleError", "StorageError", "TraceError", "UnknownImport", "UnknownName",
-]
+__all__ = ["ArgumentError", "BadAxis", "BadKey", "Cancelled", "CompileError", "ConfigError", "CopyError",
+           "DTypeError", "DataError", "DeviceError", "GraphError", "IndexOutOfRange", "NotANumber", "OptionError",
+           "OutOfMemory", "ShapeError", "SteleError", "StorageError", "TraceError", "UnknownImport", "UnknownName"]
 
 
 class SteleError(Exception):

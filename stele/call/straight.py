@@ -167,8 +167,8 @@ class Writer:
         """What stands in containers, one by one, and where it is code or nothing by one call for each of them."""
         plan, lines = self.plan, list[str]()
         if found := together((*plan.same, *plan.equal)):
-            tests = ["{}({}) == {}".format(*map(self.name, entry)) for entry in found]
-            lines.append(f"if not ({' and '.join(tests)}): return MISS")
+            tests = " and ".join("{}({}) == {}".format(*map(self.name, entry)) for entry in found)
+            lines.append(f"if not ({tests}): return MISS")
         for table, test in ((plan.same, "base[key] is not x"),
                             (plan.kinds, "type(base[key]) is not x"),
                             (plan.equal, "(now := base[key]) is not x and (type(now) is not type(x) or now != x)")):
@@ -184,10 +184,9 @@ class Writer:
         elif n > 2:
             lines.append(f"if len({{*map(id, ({self.all(range(n))}))}}) != {n}: return MISS")
         if plan.written and n > 1:
-            loose = " is ".join(f"{h}.tie" for h in self.handles)       # all None: nobody is a part of anybody
-            tied = "" if plan.related else f"not ({loose} is None) and "
-            lines.append(f"if {tied}related(({self.all(range(n))}), {self.name(plan.written)}) != "
-                         f"{self.name(plan.related)}: return MISS")
+            none = f"{' is '.join(f'{h}.tie' for h in self.handles)} is None"       # nobody is a part of anybody
+            lines.append(f"if {'' if plan.related else f'not ({none}) and '}related(({self.all(range(n))}), "
+                         f"{self.name(plan.written)}) != {self.name(plan.related)}: return MISS")
         return lines
 
     def like(self, k: int, leaves: Sequence[Any]) -> str:

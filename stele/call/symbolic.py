@@ -166,8 +166,7 @@ def written(inputs: Sequence[Tensor], outputs: Any, pairs: list[tuple[Tensor, Te
     made = [constant(y) for y in leaves]
     results = [y.value for y in (*made, *(new for _, new in pairs))]
     refuse_freed(results)
-    drawn: set[Value] = {y.value for y in made if not y.leaf
-             and any(map(is_draw, walk([y.value], stop=is_there)))}
+    drawn: set[Value] = {y.value for y in made if not y.leaf and any(map(is_draw, walk([y.value], stop=is_there)))}
     held = live(results, {x.value for x in inputs}, changed := {x.value for x, _ in pairs}, drawn - changed)
     unnamed = [v for v in walk(results, stop=held.__contains__) if is_there(v) and v not in held]
     draws = sorted(filter(is_draw, unnamed), key=number_of)

@@ -111,8 +111,7 @@ def found(value: Live, retain: bool, seen: Seen, before: Sequence[Live | None], 
     forgotten = [(number[v], v.op) for v in gone if v in number]
     from_ = [(k, Parameter("value", g.type), place[g] if g in place else ~number[g])
              for k, g in enumerate(made) if g is not None]
-    pull = Pull(work.program, inputs, [number.get(v) for v in work.kept], from_, forgotten, seen.held,
-                work.sizes)
+    pull = Pull(work.program, inputs, [number.get(v) for v in work.kept], from_, forgotten, seen.held, work.sizes)
     if not work.trial:
         PULLS[key] = pull
     return handed(pull, seen, [v.data for v in work.kept])

@@ -141,8 +141,7 @@ Finder = Callable[[Sequence[dis.Instruction]], str | None]
 def constants(code: CodeType, function: str, found: Finder) -> set[str | None]:
     """The constant names that calls of a builtin function take, and None where one takes another."""
     text = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
-    return {found(text[at + 1:]) for at, i in enumerate(text)
-            if i.argval == function and i.opname in INSTRUCTIONS}
+    return {found(text[at + 1:]) for at, i in enumerate(text) if i.argval == function and i.opname in INSTRUCTIONS}
 
 
 def key_of(text: Sequence[dis.Instruction]) -> str | None:

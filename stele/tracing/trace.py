@@ -202,8 +202,7 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
     watch = Watch(spec, leaves)
     roots |= {base.__name__: base for kind in watch.kinds for base in kind.__mro__ if base.__module__ != "builtins"}
     state = State({"": f, **roots})
-    types = {k: type_of(x).with_shape(shape) for k, (x, shape) in enumerate(zip(leaves, shapes))
-             if shape is not None}
+    types = {k: type_of(x).with_shape(shape) for k, (x, shape) in enumerate(zip(leaves, shapes)) if shape is not None}
     labels = {handle: slots[0].path for handle, slots in state.tensors.items() if slots}
     labels.update((id(x), name) for name, x in zip(names, leaves) if isinstance(x, Handle))
     scope = Trace(labels, {id(x): types[k] for k, x in enumerate(leaves) if isinstance(x, Handle)}, state.arrays)
