@@ -111,3 +111,21 @@ def test_steps_within_an_image_are_those_that_need_no_masks(machine: Machine) ->
                   and x * across + left >= 0 and x * across + right + lanes * across <= width
                   and x + lanes <= layer.stencil.target[1]]
         assert steps_.inner(lanes) == len(inside)
+
+
+@pytest.mark.parametrize("stride", [(1, 2), (2, 1), (2, 2)], ids=str)
+@pytest.mark.parametrize("channels, groups", [(1, 1), (3, 3), (3, 1)])
+@pytest.mark.parametrize("size", [(1, 1), (1, 2), (2, 1)], ids=str)
+def test_gradients_of_images_of_a_pixel_or_two(size: tuple[int, int], channels: int, groups: int,
+                                               stride: tuple[int, int]) -> None:
+    """Phases of strides of which most lie behind the image: they are stored nowhere."""
+    rng = np.random.default_rng(0)
+    x = st.tensor(rng.standard_normal((2, channels, *size)))
+    w = st.tensor(rng.standard_normal((2 * groups, channels // groups, 3, 3)))
+
+    def slopes(x: st.Tensor, w: st.Tensor) -> Any:
+        return st.grad(lambda x, w: (st.conv2d(x, w, stride=stride, padding=2, groups=groups) ** 2).sum(),
+                       argnums=(0, 1))(x, w)
+
+    for found, expected in zip(st.compile(slopes)(x, w), st.compile(slopes, backend="reference")(x, w)):
+        assert np.allclose(found.numpy(), expected.numpy(), rtol=1e-12, atol=1e-12)

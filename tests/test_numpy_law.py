@@ -416,3 +416,12 @@ def test_whole_quotients_by_subnormals_are_infinite_where_products_take_these_fo
     x, y = np.array([[6e-39], [0.0], [1.0], [-6e-39]], "f4"), np.array([[-199.0]], "f4")
     all_give(np.array([[-np.inf], [-np.inf], [-199], [np.inf]], "f4"),
              lambda x, y: ((y // x) @ st.ones(1, 1)), x, y)
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_a_median_of_two_is_their_mean(name: str) -> None:
+    """Which is infinite beside an infinity, and no overflow of two large ones."""
+    top = float(np.finfo(name).max)
+    x = np.array([[-1, math.inf], [-math.inf, 3], [math.inf, math.inf], [1, 2]]).astype(name)
+    all_give(np.array([math.inf, -math.inf, math.inf, 1.5]).astype(name), lambda x: st.median(x, axis=1), x)
+    all_give(np.array(top).astype(name), st.median, np.array([top, top]).astype(name))

@@ -131,8 +131,7 @@ def corners(found: Collection[Dim | None], shape: Shape) -> tuple[Corner, ...]:
     (i, j), (m, n) = position(shape)[-2:], shape[-2:]
     corners: list[Corner] = []
     for side, excess in ((1, n - m), (-1, m - n)):
-        starts = [start for e in found
-                  if e is not None and isinstance(start := (j - i) * side - e, int)]
+        starts = [start for e in found if e is not None and isinstance(start := (j - i) * side - e, int)]
         if starts and isinstance(excess, int) and min(starts) > max(0, excess):
             corners.append(Corner(side, min(starts)))
     return tuple(corners)

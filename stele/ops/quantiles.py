@@ -158,7 +158,10 @@ def middle(x: Value, axis: Axes, keepdims: bool, method: str, with_places: bool,
     if method != "lower":
         if with_places:
             raise OptionError(f"method {method!r} finds no element to return the position of", hint="Write 'lower'.")
-        return ordered(x, 0.5, axis, keepdims, method, skips)
+        if method != "linear":
+            return ordered(x, 0.5, axis, keepdims, method, skips)
+        low, high = (ordered(x, 0.5, axis, keepdims, near, skips) for near in ("lower", "higher"))
+        return Select()(Equal()(low, high), low, low * 0.5 + high * 0.5)    # the mean, which may be infinite
     rows, outer = lined(x, axis)
     n, order = quantity(rows.shape[-1]), ArgSort()(rows)
     count = sum(cast(logical_not(isnan(rows)), int64), axis=-1, keepdims=True) if x.dtype.is_float else n

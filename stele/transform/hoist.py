@@ -77,8 +77,7 @@ def frontier(loop: Loop, early: dict[Value, Placed], stacked: bool) -> list[Valu
         if is_here and (not stacked or v.op.family == "contraction" or any(a in worth for a in v.args)):
             worth.add(v)
     carried = set(loop.body.results[:loop.carries])
-    used = [v for v in loop.values if v in worth
-            and (v in carried or any(u not in worth for u in loop.users[v]))]
+    used = [v for v in loop.values if v in worth and (v in carried or any(u not in worth for u in loop.users[v]))]
     return list(dict.fromkeys(root for v in used if (root := before_views(v, worth)) in worth))
 
 

@@ -133,8 +133,7 @@ class Glue:
             return x.value if lane_axis is None else masked(blocks, blocks.s.splat(x).value, mask)
 
         batched = any(coefficient(s.offset, axes[0]) != 0 for s in loads)
-        return Operand(read, lane, self.plain(piece, axes), batched or len(shape) != 3,
-                       v in self.slots.settled)
+        return Operand(read, lane, self.plain(piece, axes), batched or len(shape) != 3, v in self.slots.settled)
 
     def plain(self, piece: Piece, axes: list[str]) -> Plain | None:
         """The operand as memory with known strides, if that is all it is."""

@@ -89,8 +89,7 @@ def manifest(traced: Graph, forms: Sequence[Callable[[], Graph]], laid: Laid, en
     """What has to be known to call an emitted program, and to explain it by the values of the graph as it was traced:
     an op that Python computes may stand in a later form of it alone."""
     slots, plan = laid.slots, planned(laid, entry)
-    hosts = tuple(HostNote(place(v, *forms), slot, reads, makes)
-                  for v, slot, reads, makes in entry.hosts)
+    hosts = tuple(HostNote(place(v, *forms), slot, reads, makes) for v, slot, reads, makes in entry.hosts)
     report.sites = [v.where for v in slots.sites]
     report.refusals = [(v.op.name, *v.op.refusals(v.args[0].shape)) if isinstance(v.op, Lapack) else ()
                        for v in slots.sites]

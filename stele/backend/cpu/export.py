@@ -58,8 +58,7 @@ class Exported(Record):
     @property
     def dims(self) -> list[Size]:
         """What may not be negative: the sizes of all values."""
-        types = (t for v in self.graph.values
-                 for t in (v.type.items if isinstance(v.type, TupleType) else (v.type,)))
+        types = (t for v in self.graph.values for t in (v.type.items if isinstance(v.type, TupleType) else (v.type,)))
         return [*dict.fromkeys(n for t in types for n in t.shape if isinstance(n, Size))]
 
     @property

@@ -225,7 +225,7 @@ class Elements:
         address, rest = self.places[step]
         stride = coefficient(step.offset, self.lanes.name)
         if stride == 0:
-            self.memory.store(address, self.first(self.s.cast(x[0], step.value.dtype)))
+            self.store_first(address, self.s.cast(x[0], step.value.dtype))
             return
         for u, mask in enumerate(self.lanes.masks):
             value = self.s.cast(x[u] if len(x) > 1 else x[0], step.value.dtype)
@@ -235,6 +235,12 @@ class Elements:
             else:
                 self.memory.scatter(address, self.s.splat(self.lane_offsets(rest, stride, u)).value, mask, value)
 
+    def store_first(self, address: ir.Value, x: Scalar) -> None:
+        """The one element of lanes over an axis of length 1, unless these lanes lie behind it."""
+        if (mask := self.lanes.masks[0]) is None:
+            self.memory.store(address, self.first(x))
+        else:
+            self.memory.store_lanes(address, self.memory.both(mask, self.memory.lanes_below(i64(1))), x)
 
     def twins(self, block: Block) -> dict[Store, Store]:
         """Stores of lanes two elements apart, each by the one that fills the gaps, which comes later."""

@@ -77,8 +77,7 @@ class Steps:
         ends = (height - reads[0][1] - 1) // down, (width - reads[1][1]) // across - lanes
         last = min(ends[0], tall // ty - self.rows), min(ends[1], wide // tx - lanes)
         first = -(reads[0][0] // down), -(reads[1][0] // across)
-        rows, columns = (max(0, b // n + 1 - max(0, -(-a // n)))
-                         for a, b, n in zip(first, last, (self.rows, lanes)))
+        rows, columns = (max(0, b // n + 1 - max(0, -(-a // n))) for a, b, n in zip(first, last, (self.rows, lanes)))
         return rows * columns
 
     def cost(self, machine: Machine) -> float:

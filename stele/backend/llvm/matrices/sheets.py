@@ -213,8 +213,7 @@ class Work:
     def less(self, x: Sequence[Scalar], start: Number, stop: Number,
              terms: Callable[[Number], Sequence[tuple[Scalar, Scalar]]]) -> list[Scalar]:
         """Each of x less the sum of its products."""
-        return self.fold(start, stop, x, lambda k, total: [
-            self.s.fma(-p, q, t) for t, (p, q) in zip(total, terms(k))])
+        return self.fold(start, stop, x, lambda k, total: [self.s.fma(-p, q, t) for t, (p, q) in zip(total, terms(k))])
 
     def tile(self, x: Sheet, rows: tuple[Number, range], columns: tuple[Number, range], a: Sheet, b: Sheet,
              start: Number, stop: Number) -> list[list[Scalar]]:
