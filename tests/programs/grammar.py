@@ -309,7 +309,8 @@ def shapes(rng: np.random.Generator, size: str) -> list[tuple[int, ...]]:
         case "large":
             return [numbers.LARGE, numbers.LARGE[1:]]
         case "images":
-            n, c, h, w = (int(rng.choice(k)) for k in ((1, 2, 3), (1, 2, 3, 4, 8, 16), (5, 7, 8, 9, 16), (5, 6, 8, 17)))
+            sizes = (1, 2, 3), (1, 2, 3, 4, 8, 16), (1, 2, 5, 7, 8, 9, 16), (1, 3, 5, 6, 8, 17)
+            n, c, h, w = (int(rng.choice(k)) for k in sizes)
             return [(n, c, h, w), (c, 1, 1), (n, c, h, w), (n, c, 3, h, w), (n, c, h)]
         case _:
             full = tuple(int(n) for n in rng.choice(numbers.TINY, int(rng.integers(1, 4))))
