@@ -372,6 +372,6 @@ def wrong_value(y: st.Tensor, native: bool) -> str | None:
     if not native:
         return None
     got, wide = (x.astype("c16" if x.dtype.kind == "c" else "f8") for x in (y.numpy(), expected))
-    rough = ROUGH.get(y.dtype.name, 0.0)
+    rough = max(ROUGH.get(v.type.dtype.name, 0.0) for v in order if hasattr(v.type, "dtype"))
     same = np.isclose(got, wide, rtol=rough, atol=rough, equal_nan=True)
     return None if same.all() else f"{y.value.type}: {got[~same].flat[0]} for {wide[~same].flat[0]}"
