@@ -184,9 +184,10 @@ class Writer:
         elif n > 2:
             lines.append(f"if len({{*map(id, ({self.all(range(n))}))}}) != {n}: return MISS")
         if plan.written and n > 1:
-            none = f"{' is '.join(f'{h}.tie' for h in self.handles)} is None"       # nobody is a part of anybody
-            lines.append(f"if {'' if plan.related else f'not ({none}) and '}related(({self.all(range(n))}), "
-                         f"{self.name(plan.written)}) != {self.name(plan.related)}: return MISS")
+            test = f"related(({self.all(range(n))}), {self.name(plan.written)}) != {self.name(plan.related)}"
+            if not plan.related:    # nor are they where nobody is a part of anybody, which is asked without a call
+                test = f"not ({' is '.join(f'{h}.tie' for h in self.handles)} is None) and {test}"
+            lines.append(f"if {test}: return MISS")
         return lines
 
     def like(self, k: int, leaves: Sequence[Any]) -> str:

@@ -158,10 +158,7 @@ def middle(x: Value, axis: Axes, keepdims: bool, method: str, with_places: bool,
     if method != "lower":
         if with_places:
             raise OptionError(f"method {method!r} finds no element to return the position of", hint="Write 'lower'.")
-        if method != "linear":
-            return ordered(x, 0.5, axis, keepdims, method, skips)
-        low, high = (ordered(x, 0.5, axis, keepdims, near, skips) for near in ("lower", "higher"))
-        return Select()(Equal()(low, high), low, low * 0.5 + high * 0.5)    # the mean, which may be infinite
+        return ordered(x, 0.5, axis, keepdims, method, skips, means=method == "linear")
     rows, outer = lined(x, axis)
     n, order = quantity(rows.shape[-1]), ArgSort()(rows)
     count = sum(cast(logical_not(isnan(rows)), int64), axis=-1, keepdims=True) if x.dtype.is_float else n
@@ -173,12 +170,12 @@ def middle(x: Value, axis: Axes, keepdims: bool, method: str, with_places: bool,
     return (y, reshape(i, shape)) if with_places else y
 
 
-def ordered(x: Value, q: Numbers, axis: Axes, keepdims: bool, method: str, skips: bool) -> Value:
-    """Quantiles of all numbers, or of those that are not NaN."""
+def ordered(x: Value, q: Numbers, axis: Axes, keepdims: bool, method: str, skips: bool, means: bool = False) -> Value:
+    """Quantiles of all numbers, or of those that are not NaN; where `means`, halfway between two is their mean."""
     choice(method, "method", METHODS)
     rows, outer = lined(x if x.dtype.is_float else cast(x, float32), axis)
     q = q if isinstance(q, Value) else literal(fractions(q))
-    y = between(Sort()(rows), cast(reshape(q, (-1,)), float64), method, skips)
+    y = between(Sort()(rows), cast(reshape(q, (-1,)), float64), method, skips, means)
     y = reshape(moveaxis(y, y.ndim - 1, 0), (*q.shape, *outer))
     return reshape(y, (*q.shape, *kept_shape(x.shape, over(axis, x.ndim)))) if keepdims else y
 
@@ -204,8 +201,9 @@ def fractions(q: Numbers) -> Array:
     return array
 
 
-def between(rows: Value, q: Value, method: str, skips: bool) -> Value:
-    """The quantiles q (k,) of sorted rows (..., n), in which NaN is last: (..., k)."""
+def between(rows: Value, q: Value, method: str, skips: bool, means: bool) -> Value:
+    """The quantiles q (k,) of sorted rows (..., n), in which NaN is last: (..., k). With `means` all are at an element
+    or halfway between two."""
     n, last = rows.shape[-1], rows.ndim - 1
     count = sum(cast(logical_not(isnan(rows)), int64), axis=last, keepdims=True) if skips else quantity(n)
     most = Maximum()(cast(count, float64) - 1, 0.0)
@@ -214,7 +212,8 @@ def between(rows: Value, q: Value, method: str, skips: bool) -> Value:
     low = Floor()(at)
     first, second = (take_along(rows, broadcast(cast(i, int64), shape), last) for i in (low, Ceil()(at)))
     far, apart = cast(at - low, rows.dtype), second - first     # from the nearer one: the other may be infinite
-    y = Select()(Less()(far, 0.5), first + apart * far, second - apart * (1 - far))
+    y = first * 0.5 + second * 0.5 if means else \
+        Select()(Less()(far, 0.5), first + apart * far, second - apart * (1 - far))
     y = Select()(Equal()(first, second), first, y)
     return y if skips else Select()(isnan(slice_axis(rows, last, n - 1, 1)), math.nan, y)
 
