@@ -615,3 +615,18 @@ def test_a_graph_is_cut_into_as_few_parts_as_it_moves() -> None:
     assert [p.device for p in parts] == [AWAY, "cpu", AWAY, "cpu"]
     assert all(v.type.device == "cpu" for p in parts for v in p.graph)
     assert len({v for p in parts for v in p.outputs}) == sum(len(p.outputs) for p in parts)
+
+
+def test_a_report_says_of_every_part_what_all_stages_did() -> None:
+    f = st.compile(lambda x: (st.exp(st.log(x) * 1).to(AWAY) * 1 + x.to(AWAY)).to("cpu") * 1 + 2)
+    f(st.ones(7))
+    (program,) = f.programs
+    report, parts = program.report(), [each.report() for _, each, _ in vars(program)["steps"]]
+    assert sum("multiply_by_one" in part.rules for part in parts) > 1
+    for name in {name for part in parts for name in part.rules}:
+        assert report.rules[name].times == sum(part.rules[name].times for part in parts if name in part.rules)
+    assert [row for row in report.passes if row[0].startswith(f"{AWAY}: ")] == [
+        (f"{AWAY}: {name}", before, after) for name, before, after in parts[1].passes]
+    assert len(report.passes) == sum(len(part.passes) for part in parts)
+    assert report.seconds.keys() == {name for part in parts for name in part.seconds} != set()
+    assert {note.what.rpartition(": ")[0] for note in report.buffers} == {"cpu", AWAY}

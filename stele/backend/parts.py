@@ -126,11 +126,7 @@ class Parted:
         """What the compiler did and why, part for part: copies are among the kernels."""
         whole = Report()
         for (name, inputs, _, _), program, _ in self.steps:
-            own = program.report()
             moved = (v for v in inputs if v.type.device != name)
             whole.kernels += [KernelNote("copy", f"{v.type} to {name}", (), v.where) for v in moved]
-            whole.kernels += [KernelNote(k.kind, f"{name}: {k.what}", k.asked, k.where) for k in own.kernels]
-            whole.memory += [f"{row} on {name}" for row in own.memory]
-            whole.decisions, whole.buffers = whole.decisions + own.decisions, whole.buffers + own.buffers
-            whole.choices, whole.rules = whole.choices | own.choices, whole.rules | own.rules
+            whole.add(program.report(), name)
         return whole

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from stele.ir.origin import NOWHERE, Where, lines
@@ -115,6 +115,21 @@ class Report:
         start = perf_counter()
         yield
         self.seconds[name] = self.seconds.get(name, 0.0) + perf_counter() - start
+
+    def add(self, part: Report, place: str) -> None:
+        """Adds all that is said of a part of a program, which runs at a `place`."""
+        for rule in part.rules.values():
+            before = self.rules.get(rule.name, replace(rule, times=0))
+            self.rules[rule.name] = replace(rule, times=before.times + rule.times, where=before.where | rule.where)
+        for name, seconds in part.seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        self.choices |= part.choices
+        self.unfinished += part.unfinished
+        self.decisions += part.decisions
+        self.passes += [(f"{place}: {name}", before, after) for name, before, after in part.passes]
+        self.kernels += [replace(note, what=f"{place}: {note.what}") for note in part.kernels]
+        self.buffers += [replace(note, what=f"{place}: {note.what}") for note in part.buffers]
+        self.memory += [f"{row} on {place}" for row in part.memory]
 
     def __str__(self) -> str:
         """All of it, a line for each fact."""
