@@ -5,9 +5,15 @@ and says in its commit which changed, why, and what `benchmarks/kernels.py` meas
 """
 from __future__ import annotations
 
+from itertools import product
+from typing import get_args
+
 import pytest
 
-from tests.replay.digest import ALL, MACHINES, digests, emitted, is_written_by, known, pair, printer
+from stele.ir.report import Report
+from stele.kernel.kinds import Host, Launched
+from stele.pipeline import write
+from tests.replay.digest import ALL, CASES, MACHINES, digests, emitted, is_written_by, known, pair, printer, request
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -22,6 +28,23 @@ def test_code_and_memory_are_what_they_were(name: str) -> None:
 def test_no_digest_is_of_a_case_that_is_gone() -> None:
     assert known().keys() == {(name, machine) for name in ALL for machine in MACHINES}
     assert len(known()) >= 80
+
+
+def test_every_kind_of_kernel_and_every_algorithm_is_emitted() -> None:
+    """A kernel that the compiler makes, or an algorithm of convolutions that it chooses, which no case asks for is not
+    held. Libraries are those of one machine."""
+    reports = [Report() for _ in CASES for _ in MACHINES]
+    for report, (name, target) in zip(reports, product(CASES, MACHINES.values()), strict=True):
+        write(request(name, target), lambda module: None, report)
+    kinds = {kind.__name__.lower() for kind in (*get_args(Launched), Host)} - {"library"}
+    assert kinds <= {note.kind for report in reports for note in report.kernels}
+    choices = [choice for report in reports for choice in report.choices.values()]
+    for question in ("convolution weight", "convolution"):
+        asked = [choice for choice in choices if choice.question.startswith(question)]
+        there = {name for choice in asked for name, _ in choice.beaten} | {choice.taken for choice in asked}
+        assert {choice.taken for choice in asked} == there and len(there) > 2
+        choices = [choice for choice in choices if choice not in asked]
+    assert any(choice.taken.startswith("Strassen") for choice in choices if choice.question.startswith("gemm"))
 
 
 def test_machines_have_code_and_memory_of_their_own() -> None:

