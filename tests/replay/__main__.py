@@ -1,6 +1,7 @@
 """Writes the digests anew, and names those that changed: `python -m tests.replay`.
 
-    python -m tests.replay                            all of them, into tests/replay/digests.txt
+    python -m tests.replay                            all of them, into tests/replay/digests.txt, and the instructions
+                                                      of each multiply-add into instructions.txt
     python -m tests.replay --show "conv 3x3 56" zen4  the text of one: its IR, then its memory plan
     python -m tests.replay --keep before.json         the texts of all
     python -m tests.replay --against before.json      of texts that are others now, whether machine code is the same
@@ -11,6 +12,7 @@ import argparse
 import json
 from pathlib import Path
 
+from tests.replay import instructions
 from tests.replay.digest import ALL, PATH, digests, emitted, known, machine_code, printer, table
 from tests.replay.machines import MACHINES
 
@@ -40,6 +42,7 @@ def main() -> None:
     for key in before.keys() - now.keys():
         print(f"{' on '.join(key)}: gone")
     PATH.write_text(table(now, printer()))
+    instructions.PATH.write_text(instructions.table(printer()))
 
 
 def compare(before: dict[str, list[str]]) -> None:
