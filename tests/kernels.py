@@ -1,7 +1,8 @@
-"""Runs the kernels of a graph one by one, tasks in any order, between guards that catch stray stores."""
+"""Runs the kernels of a graph one by one, tasks in any order, between guards that catch stray stores and loads."""
 from __future__ import annotations
 
 import ctypes
+import mmap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from stele.ir.graph import Constant, Graph, Value
 from stele.ir.sizes import Dim, at
 from stele.kernel.fuse import Fused, fuse
 from stele.kernel.kinds import Kernel
+from stele.kernel.machine import LINE
 from stele.transform.expand import expand
 
 Array = np.ndarray[Any, Any]
@@ -77,7 +79,7 @@ class Compiled:
     def run(self, inputs: Mapping[Value, Array], sizes: Mapping[str, int],
             backwards: bool) -> tuple[list[Array], list[int]]:
         """The results and the status; `backwards` runs the tasks one by one, last first."""
-        memory = {self.tables.of(v): np.ascontiguousarray(a) for v, a in inputs.items()}
+        memory = {self.tables.of(v): walled(np.ascontiguousarray(a), backwards) for v, a in inputs.items()}
         rooms = {v: room(at(v.type.size, sizes) * v.dtype.bytes) for v in self.kernel.results}
         temps = {k: room(at(n, sizes)) for k, n in self.tables.temps.items()}
         addresses = {k: a.ctypes.data for k, a in memory.items()} | {k: start(a) for k, a in temps.items()} | \
@@ -98,6 +100,21 @@ class Compiled:
             before, after = a[:first], a[first + a.size - 2 * GUARD:]
             assert (before == 0xCD).all() and (after == 0xCD).all(), "a store outside of its buffer"
         return [inner(a, v, sizes) for v, a in rooms.items()], list(status)
+
+
+def walled(a: Array, last: bool) -> Array:
+    """The array between two pages that nobody may read: at the first line behind one, or at the `last` before the
+    other."""
+    page = mmap.PAGESIZE
+    size = -(-a.nbytes // page) * page
+    pages = np.frombuffer(mmap.mmap(-1, size + 2 * page), np.uint8)
+    for wall in (pages.ctypes.data, pages.ctypes.data + page + size):
+        if ctypes.CDLL(None).mprotect(ctypes.c_void_p(wall), ctypes.c_size_t(page), 0):
+            raise OSError("mprotect failed")
+    begin = page + (size - -(-a.nbytes // LINE) * LINE) * last
+    y = pages[begin:begin + a.nbytes].view(a.dtype).reshape(a.shape)
+    y[...] = a
+    return y
 
 
 def room(size: int) -> Array:

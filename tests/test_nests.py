@@ -212,6 +212,19 @@ def test_contractions(name: str) -> None:
     assert agrees(results, leaves, arrays, rounding, n=9) == kernels
 
 
+@pytest.mark.parametrize("of", [float32, float64], ids=str)
+@pytest.mark.parametrize("size", [(2, 1), (1, 1), (7, 1), (2, 9)], ids=str)
+def test_rows_behind_an_image_are_not_read_by_what_is_the_same_in_all_lanes(size: tuple[int, int], of: DType) -> None:
+    """Images one pixel wide, and a factor for each row: lanes that are masked off say where to read nevertheless."""
+    image, rows, kernel = leaf(2, 3, *size, of=of), leaf(size[0], 1, of=of), leaf(6, 1, 3, 3, of=of)
+    for x in (image, image * rows):
+        conv = Conv2d((1, 2), ((2, 2), (2, 2)), (1, 1), 3)(x, kernel)
+        behind = leaf(6, int(conv.shape[2]), 1, of=of)
+        leaves = [v for v in (image, rows, kernel, behind) if v is not rows or x is not image]
+        arrays = [numbers([int(n) for n in v.shape], of) for v in leaves]
+        assert agrees([conv * behind], leaves, arrays, 3e-5) == 1
+
+
 def normalised(x: Value, g: Value) -> list[Value]:
     """A row kernel and what it sums over all rows: an array along the row, and a number."""
     y = Softmax(x.ndim - 1).expand(x)

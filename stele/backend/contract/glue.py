@@ -185,7 +185,7 @@ class Glue:
             frame.at[name] = b.udiv(frame.integer(x), frame.integer(by))
         blocks = Blocks(frame, LLVMScalars(b, lanes, self.target.fma))
         if lane_axis is not None:
-            blocks.lanes = Lanes(f"%c{lane_axis}", (mask,))
+            blocks.lanes = Lanes(f"%c{lane_axis}", (mask,), strays=piece is None)
         return blocks
 
 

@@ -47,10 +47,12 @@ Registers = list[Scalar]
 
 
 class Lanes(Record):
-    """The loop that runs in lanes: `masks[u]` for each vector side by side, None where all its lanes are inside."""
+    """The loop that runs in lanes: `masks[u]` for each vector side by side, None where all its lanes are inside.
+    `strays`: none may be, and indices of other loops outside too."""
 
     name: str = ""
     masks: Sequence[Mask] = (None,)
+    strays: bool = False
 
 
 class Elements:
@@ -174,9 +176,17 @@ class Elements:
         for x, stride in step.computed:
             move = self.b.mul(self.one(x, 0).value, self.frame.integer(stride))
             address = self.memory.offset(address, move, step.dtype)
-        if not step.bounds:
+        inside = self.memory.both(self.within(step.bounds, 0) if step.bounds else None, self.some())
+        if inside is None:
             return self.memory.load(address, step.dtype)
-        return self.memory.load_if(self.within(step.bounds, 0), address, self.frame.buffer(step.value), step.dtype)
+        return self.memory.load_if(inside, address, self.frame.buffer(step.value), step.dtype)
+
+    def some(self) -> Mask:
+        """Whether any lane is inside, where all may be outside: what is the same for all of them is read then alone."""
+        (mask, *_), bits = self.lanes.masks, ir.IntType(self.s.lanes)
+        if mask is None or not self.lanes.strays:
+            return None
+        return self.b.icmp_unsigned("!=", self.b.bitcast(mask, bits), ir.Constant(bits, 0))
 
     def load_lanes(self, step: Load, u: int) -> Scalar:
         address, rest = self.reached(step, u)
