@@ -268,10 +268,13 @@ def test_hostile_tokenizers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     pad = {"strategy": {"Fixed": 10 ** 11}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0,
            "pad_type_id": 0, "pad_token": "x"}
     far = {**told["model"], "vocab": {"a": 2 ** 32 - 1}, "merges": []}
-    for change in ({"model": word}, {"model": far}, {"padding": pad},
-                   {"truncation": {"direction": "Right", "max_length": 1, "strategy": "LongestFirst", "stride": 9}}):
+    for change in ({"model": word}, {"model": far}):
         path = bomb(tmp_path / "x", json.dumps(told | change).encode())
-        refused(lambda path=path: Tokenizer(path).encode("a b"), "the tokenizer cannot encode|pads to at most")
+        refused(lambda path=path: Tokenizer(path).encode("a b"), "the tokenizer cannot encode")
+    cut = {"direction": "Right", "max_length": 1, "strategy": "LongestFirst", "stride": 9}
+    told |= {"padding": pad, "truncation": cut}
+    path = bomb(tmp_path / "x", json.dumps(told).encode())
+    assert Tokenizer(path).encode("a b").tolist() == good.encode("a b").tolist()
 
 
 def packed_tar(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:

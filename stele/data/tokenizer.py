@@ -16,13 +16,13 @@ from stele.ir.door import public
 from stele.ops.arguments import choice, is_many, positive, sequence
 
 KINDS = ("bpe", "wordpiece", "unigram")
-LONGEST = 1 << 24       # parts that texts are padded to: the library ends the process where it finds no memory
 
 
 class Tokenizer:
     """A `tokenizer` of the library `tokenizers`: an object of it, or the path of its file, `tokenizer.json`.
 
     `encode` gives int32 (T,), `decode` the text; called with a text it encodes, so that it goes into `Dataset.map`.
+    Texts are encoded in full and no further: lengths that a file says to cut or pad texts to do not count.
     `train` makes one of texts. Raises DataError for a file that is missing or damaged, and when the library is not
     installed; ArgumentError for what is no path.
 
@@ -48,9 +48,8 @@ class Tokenizer:
         made: Any = library().Tokenizer
         with answering(f"a tokenizer needs a file of the library tokenizers, got another one at {path}"):
             self.inner = made.from_buffer(content)
-        padding: dict[str, Any] = self.inner.padding or {}
-        if max(padding.get("length") or 0, padding.get("pad_to_multiple_of") or 0) > LONGEST:
-            raise DataError(f"a tokenizer pads to at most {LONGEST:,} parts, got {padding!r:.120} at {path}.")
+        self.inner.no_padding()         # numbers alone do not say where a padding begins, which a model would read
+        self.inner.no_truncation()
 
     @classmethod
     @public
