@@ -34,7 +34,7 @@ def resize(c: Call, x: Any, *given: Any) -> Any:
         factor, wanted = kept(c.get("keep_aspect_ratio_policy", "stretch"), wanted, n)
     else:
         factor = [float(s) for s in (scales if isinstance(scales, list) else host(scales).tolist())]
-        wanted = [math.floor(size * f) for size, f in zip(n, factor)]
+        wanted = [math.floor(np.float32(size) * np.float32(f)) for size, f in zip(n, factor)]    # 7 of 5 * 1.4
     region = None if roi is None or not host(roi).size else host(roi).astype(np.float64).tolist()
     y = x
     for k, axis in enumerate(axes):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from stele.interop.onnx import (
+    classical,
     contractions,
     control,
     elementwise,
@@ -18,12 +19,13 @@ from stele.interop.onnx import (
     signals,
     texts,
     training,
+    trees,
     windows,
 )
 from stele.interop.onnx.values import Rule
 
 FAMILIES = (elementwise, reductions, movement, contractions, windows, normalization, quantised, recurrent, control,
-            texts, images, signals, training)
+            texts, images, signals, training, classical, trees)
 
 
 def entered() -> dict[tuple[str, str], list[tuple[int, Rule]]]:

@@ -100,14 +100,7 @@ def ngrams(c: Call, x: Any) -> Any:
     return st.tensor(made if host(x).ndim > 1 else made[0])
 
 
-def binarise(c: Call, x: Any) -> Any:
-    """1 above a threshold, else 0."""
-    return (x > c.get("threshold", 0.0)).astype(x.dtype)
-
-
 RULES: Rules = {
     "StringConcat": lambda c, x, y: each(lambda a, b: a + b, x, y), "StringNormalizer": normalise, "StringSplit": split,
     "RegexFullMatch": matches, "TfIdfVectorizer": ngrams, "ai.onnx.ml:LabelEncoder": encode,
-    "ai.onnx.ml:Binarizer": binarise,
-    "ai.onnx.ml:ArrayFeatureExtractor": lambda c, x, k: st.take(x, k.reshape(-1), axis=-1),
 }
