@@ -15,6 +15,7 @@ import stele as st
 from stele import nn
 from stele.errors import ArgumentError, DataError, OptionError
 from stele.interop import flax
+from stele.interop.flax.trees import flat
 
 Array = np.ndarray[Any, Any]
 ROOT = Path(__file__).resolve().parents[1]
@@ -194,6 +195,20 @@ def test_states_of_nnx_go_both_ways() -> None:
     nnx.replace_by_pure_dict(state, flax.to_flax(other, "nnx"))
     nnx.update(net, state)
     agree(other(first(x)), net(x))
+
+
+@needs_flax
+@pytest.mark.parametrize("kind", ["GRUCell", "OptimizedLSTMCell"])
+def test_cells_of_nnx_go_both_ways(kind: str) -> None:
+    nnx = import_module("flax.nnx")
+    x, h = (np.random.default_rng(k).normal(size=(2, n)).astype(np.float32) for k, n in enumerate((3, 4)))
+    cell = getattr(nnx, kind)(3, 4, rngs=nnx.Rngs(0), bias_init=jax().nn.initializers.normal())
+    ours = flax.from_flax(nn.GRUCell(3, 4) if kind == "GRUCell" else nn.LSTMCell(3, 4), nnx.state(cell, nnx.Param))
+    given = st.tensor(h) if kind == "GRUCell" else (st.tensor(h), st.tensor(h))
+    agree(ours(st.tensor(x), given) if kind == "GRUCell" else ours(st.tensor(x), given)[0],
+          cell(h if kind == "GRUCell" else (h, h), x)[1])
+    for key, made in flat(flax.to_flax(ours, "nnx")).items():
+        np.testing.assert_array_equal(made, flat(nnx.to_pure_dict(nnx.state(cell, nnx.Param)))[key])
 
 
 def test_a_module_comes_back_from_its_tree() -> None:

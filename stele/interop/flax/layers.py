@@ -19,6 +19,7 @@ class Layout(NamedTuple):
 
     there: Callable[[Any, str], Arrays]
     back: Callable[[Any, Mapping[tuple[str, ...], Array]], dict[str, Array]]
+    checked: Callable[[Any, str], None] = lambda layer, style: None     # raises for numbers that have no place there
 
 
 def held(layer: Any, name: str) -> Array | None:
@@ -99,7 +100,7 @@ def gates(letters: str, with_input: bool, states: str) -> Layout:
             raise DataError(f"a cell of Flax has biases, got {layer!r:.80}", hint="Write bias=True.")
         w, u, b, c = (np.split(x, len(letters)) for x in tensors if x is not None)
         if style == "nnx":
-            return inner(layer, fused(letters, tensors))
+            return inner(layer, fused(tensors, with_input, [letters.index(gate) for gate in states]))
         for k, gate in enumerate(letters):
             found["params", f"i{gate}", "kernel"], found["params", f"h{gate}", "kernel"] = w[k].T, u[k].T
             apart = gate in states
@@ -113,9 +114,9 @@ def gates(letters: str, with_input: bool, states: str) -> Layout:
         end = suffix(layer)
         found = {(where, *[n for n in names if n != "cell"]): x for (where, *names), x in found.items()}
         if ("params", "dense_i", "kernel") in found:
-            w, u, c = (found["params", f"dense_{one}", name].T for one, name in (
-                ("i", "kernel"), ("h", "kernel"), ("h", "bias")))
-            b = np.zeros_like(c)
+            w, u, one = (found["params", f"dense_{side}", name].T for side, name in (
+                ("i", "kernel"), ("h", "kernel"), ("i" if with_input else "h", "bias")))
+            b, c = (one, np.zeros_like(one)) if with_input else (np.zeros_like(one), one)
         else:
             w, u, b, c = (np.concatenate([
                 part(found, f"{side}{gate}", name) for gate in letters]) for name in WEIGHTS for side in "ih")
@@ -130,14 +131,22 @@ def part(found: Mapping[tuple[str, ...], Array], layer: str, name: str) -> Array
     return np.zeros_like(found["params", layer, "kernel"][0]) if x is None else x.T
 
 
-def fused(letters: str, tensors: Sequence[Array | None]) -> Arrays:
-    """A cell of nnx, whose gates are side by side."""
-    if letters != "ifgo":
-        raise DataError("a GRUCell of nnx has no bias of the state, which a GRU here has",
-                        hint="Give the tree of linen: to_flax(module).")
+def fused(tensors: Sequence[Array | None], with_input: bool, apart: Sequence[int]) -> Arrays:
+    """A cell of nnx, whose gates are side by side: it has one bias, without those of the state that are `apart`."""
     w, u, b, c = (x for x in tensors if x is not None)
+    size = u.shape[1]
+    for k in apart:
+        c[k * size:(k + 1) * size] = 0
     return {("params", "dense_i", "kernel"): w.T, ("params", "dense_h", "kernel"): u.T,
-            ("params", "dense_h", "bias"): b + c}
+            ("params", "dense_i" if with_input else "dense_h", "bias"): b + c}
+
+
+def stateless(layer: Any, style: str) -> None:
+    """Raises DataError for a GRU whose new states have a bias of the old one, which nnx has no place for."""
+    bias = held(layer, f"bias_hh{suffix(layer)}")
+    if style == "nnx" and bias is not None and np.split(bias, 3)[2].any():
+        raise DataError("a GRUCell of nnx has no bias of the state in new states, which a GRU here has, got one "
+                        "other than 0", hint="Give the tree of linen: to_flax(module).")
 
 
 WEIGHTS = "kernel", "bias"
@@ -189,7 +198,7 @@ LAYERS: Mapping[type, Layout] = {
     nn.LayerNorm: NORM, nn.GroupNorm: NORM, nn.RMSNorm: rows(SCALE),
     nn.Embedding: rows(row("embedding", "weight")),
     nn.PReLU: rows(row("negative_slope", "weight", lambda w: w.reshape(()), lambda a: a.reshape((1,)))),
-    **dict.fromkeys((nn.GRU, nn.GRUCell), gates("rzn", True, "n")),
+    **dict.fromkeys((nn.GRU, nn.GRUCell), gates("rzn", True, "n")._replace(checked=stateless)),
     **dict.fromkeys((nn.LSTM, nn.LSTMCell), gates("ifgo", False, "")),
     nn.MultiheadAttention: Layout(heads_there, heads_back),
 }

@@ -88,7 +88,9 @@ def to_flax(module: nn.Module, style: str = "linen") -> dict[Any, Any]:
     (3, 5)
     """
     found: dict[Keys, Array] = {}
-    for arrays, _ in kept(checked(module), styled(style)):
+    for arrays, (layer, how, *_) in kept(checked(module), styled(style)):
+        if how is not None:
+            how.checked(layer, style)
         found |= arrays
     return nested(found)
 
