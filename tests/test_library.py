@@ -1,4 +1,4 @@
-"""Programs as shared libraries: called by C, by Python without Stele and by Rust, with the bits that Stele computes."""
+"""Programs as shared libraries: called by C, Rust, Go, and Python without Stele, with the bits that Stele computes."""
 
 import ctypes
 import shutil
@@ -259,3 +259,43 @@ def test_rust_runs_it(tmp_path: Path) -> None:
     ran(tmp_path, "rustc", "main.rs", "-L", ".", "-C", "link-arg=-Wl,-rpath,.", "-o", "main")
     wanted = f(np.full((2, 16), 0.5, "f4")).numpy()[0, 3].view("u4")
     assert ran(tmp_path, "./main") == f"{wanted}\n"
+
+
+GO = """
+package main
+
+/*
+#cgo LDFLAGS: -L${SRCDIR} -lp -Wl,-rpath,${SRCDIR}
+#include <stdlib.h>
+#include "p.h"
+*/
+import "C"
+
+func main() {
+	x, y := make([]C.float, 2*16), make([]C.float, 2*10)
+	for k := range x {
+		x[k] = 0.5
+	}
+	bytes := C.p_bytes(2, 1)
+	arena := C.malloc(C.size_t(bytes))
+	if code := C.p_prepare(arena, bytes, 2, 1); code != 0 {
+		panic(C.GoString(C.p_error(code)))
+	}
+	if code := C.p_run(arena, nil, nil, &x[0], &y[0]); code != 0 {
+		panic(C.GoString(C.p_error(code)))
+	}
+	println(y[3] == C.float(WANTED))
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("go") is None or shutil.which("cc") is None, reason="no Go, or no C compiler for it")
+def test_go_runs_it(tmp_path: Path) -> None:
+    f = mlp()
+    f.export_library(tmp_path, "p")
+    wanted = float(f(np.full((2, 16), 0.5, "f4")).numpy()[0, 3])
+    (tmp_path / "main.go").write_text(GO.replace("WANTED", repr(wanted)))
+    (tmp_path / "go.mod").write_text("module p\n\ngo 1.18\n")
+    subprocess.run(["go", "build", "-o", "main", "."], cwd=tmp_path, check=True)
+    said = subprocess.run(["./main"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert said.stderr == "true\n"
