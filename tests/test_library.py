@@ -265,7 +265,8 @@ GO = """
 package main
 
 /*
-#cgo LDFLAGS: -L${SRCDIR} -lp -Wl,-rpath,${SRCDIR}
+#cgo CFLAGS: -I${SRCDIR}/..
+#cgo LDFLAGS: -L${SRCDIR}/.. -lp -Wl,-rpath,${SRCDIR}/..
 #include <stdlib.h>
 #include "p.h"
 */
@@ -294,8 +295,9 @@ def test_go_runs_it(tmp_path: Path) -> None:
     f = mlp()
     f.export_library(tmp_path, "p")
     wanted = float(f(np.full((2, 16), 0.5, "f4")).numpy()[0, 3])
-    (tmp_path / "main.go").write_text(GO.replace("WANTED", repr(wanted)))
-    (tmp_path / "go.mod").write_text("module p\n\ngo 1.18\n")
-    subprocess.run(["go", "build", "-o", "main", "."], cwd=tmp_path, check=True)
-    said = subprocess.run(["./main"], cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert said.stderr == "true\n"
+    folder = tmp_path / "go"        # beside example.c, which Go would compile too
+    folder.mkdir()
+    (folder / "main.go").write_text(GO.replace("WANTED", repr(wanted)))
+    (folder / "go.mod").write_text("module p\n\ngo 1.18\n")
+    ran(folder, "go", "build", "-o", "main", ".")
+    assert subprocess.run(["./main"], cwd=folder, check=True, capture_output=True, text=True).stderr == "true\n"
