@@ -34,7 +34,7 @@ from stele.backend.contract.conv import (  # noqa: E402
 )
 from stele.backend.contract.conv.engine import convolve  # noqa: E402
 from stele.backend.contract.conv.gradient import gradient  # noqa: E402
-from stele.backend.contract.conv.layer import Layer, backward, forward  # noqa: E402
+from stele.backend.contract.conv.layer import Layer, backward, forward, small  # noqa: E402
 from stele.backend.contract.conv.points import F2, F4, Points  # noqa: E402
 from stele.backend.contract.conv.stencil import Conv  # noqa: E402
 from stele.backend.contract.product.gemm import gemm  # noqa: E402
@@ -105,10 +105,11 @@ def kernels(points: Points | Machine | None, conv: Conv, which: str) -> Callable
             both = left, right
             if points is None:
                 return gradient(site, direct_weight.schedule(MACHINE, conv, both)[1], *both, Sink(write))
-            return gradient(site, winograd_weight.schedule(MACHINE, conv, points, both)[1], *both, Sink(write))
+            cut = winograd_weight.schedule(MACHINE, small(forward(conv)), points)[1]
+            return gradient(site, cut, *both, Sink(write))
         if points is None:
             return convolve(site, direct.schedule(MACHINE, layer, left)[1], left, right, Sink(write))
-        cut = winograd.schedule(MACHINE, layer, points, left)[1]
+        cut = winograd.schedule(MACHINE, small(layer), points)[1]
         return convolve(site, cut, left, right, Sink(write))
 
     return build

@@ -337,6 +337,8 @@ def passes(options: Options, machine: Machine | None, levels: int, hints: Mappin
             run: Pass = getattr(importlib.import_module(f"stele.transform.{name}"), name)
             if name == SEGMENTS:
                 run = partial(run, levels=levels, sizes=hints)
+            if name in ("expand", "merge") and options.precision == "strict":
+                run = partial(run, direct=True)
             if name == NARROW:
                 from stele.kernel.fuse import lying
                 run = partial(run, memory=lying if machine is None else partial(lying, machine=machine))

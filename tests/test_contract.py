@@ -385,7 +385,7 @@ def test_pointwise_by_any_scheme(case: tuple) -> None:
     pixels = conv.target[0] * conv.target[1] // bands
     for scheme, tile in pairs((ONE, STRASSEN), ((4, 1), (5, 2), (7, 3))):
         planes = pointwise.band(layer, HERE.lanes(4), pixels)
-        cut = pointwise.Pointwise(layer, Tile(HERE, ir.FloatType(), *tile), planes, 2, scheme)
+        cut = pointwise.Pointwise(layer, Tile(HERE, ir.FloatType(), *tile), 2, planes, scheme)
 
         def build(module: ir.Module, temp, cut=cut):
             left, right, out = memory[1].operand(), memory[2].operand(), memory[0].flat

@@ -43,6 +43,10 @@ CONVOLUTIONS: tuple[tuple[Any, ...], ...] = (
     (2, 0, 1, 1, (4, 6), (1, 1)),
     (3, 1, (1, 2), 1, (3, 5), (2, 4)),
     (1, "same", 1, 8, (8, 8), (5, 3)),
+    (1, 0, 1, 1, (8, 9), (3, 3)),
+    (1, 1, 1, 1, (17, 12), (3, 3)),
+    (1, ((2, 0), (1, 2)), 1, 1, (9, 33), (3, 3)),
+    (1, 2, 1, 1, (40, 16), (3, 3)),
 )
 
 
@@ -64,6 +68,38 @@ def test_a_convolution_of_open_images_is_one_program(case: tuple[Any, ...]) -> N
         for a, b in zip(f(x, w), law(x, w)):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-4 * np.abs(b.numpy()).max())
     assert f.compiles == 1
+
+
+@pytest.mark.parametrize("padding", [0, 1, 2, ((0, 2), (2, 1))], ids=str)
+def test_patches_of_open_images_lie_end_to_end(padding: Any) -> None:
+    """Images of one pixel, rows of fewer patches than a vector and of several, patches of many images in one task, and
+    none at all; with what is fused in front and behind."""
+    w, bias = drawn(12, 10, 3, 3), drawn(12, 1, 1)
+
+    def loss(x: Any, w: Any) -> Any:
+        return st.tanh(st.conv2d(st.relu(x), w, padding=padding) * 0.1 + bias)
+
+    def all_of_it(x: Any, w: Any) -> Any:
+        return loss(x, w), *st.grad(lambda x, w: loss(x, w).sum(), (0, 1))(x, w)
+
+    f, law = (st.compile(all_of_it, dims={"x": {0: "n", 2: "height", 3: "width"}}),
+              st.compile(all_of_it, backend="reference"))
+    least = 3 if padding == 0 else 1
+    images = (1, least, least), (70, 3, 4), (2, 5, 40), (3, 8, 17), (1, 61, 70), (0, 9, 9), (2, 200, 4)
+    for n, height, width in images:
+        x = drawn(n, 10, height, width)
+        for a, b in zip(f(x, w), law(x, w)):
+            assert a.shape == b.shape
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-5 * np.abs(b.numpy()).max(initial=1))
+    assert f.compiles == 1
+    assert "winograd4 output" in str(f.programs[0].report())
+
+
+def test_strict_programs_convolve_open_images_directly() -> None:
+    w = drawn(12, 10, 3, 3)
+    f = st.compile(lambda x: st.conv2d(x, w), dims={"x": {2: "height", 3: "width"}}, precision="strict")
+    f(drawn(1, 10, 8, 8)).numpy()
+    assert "winograd" not in str(f.programs[0].report())
 
 
 @pytest.mark.parametrize("name, axes, options, w", [

@@ -16,7 +16,7 @@ from stele.backend.contract.code import Sink, Site
 from stele.backend.contract.conv import algorithms, winograd, winograd_weight
 from stele.backend.contract.conv.engine import convolve
 from stele.backend.contract.conv.gradient import gradient
-from stele.backend.contract.conv.layer import backward, forward
+from stele.backend.contract.conv.layer import backward, forward, small
 from stele.backend.contract.conv.points import F2, F4, Points
 from stele.backend.contract.conv.stencil import Conv
 from stele.kernel.machine import Machine
@@ -49,7 +49,7 @@ def weight_bench(case: tuple, points: Points, machine: Machine = HERE, symbolic:
     operands = memory[1].operand(kind is Memory), memory[2].operand(kind is Memory)
 
     def build(module: ir.Module, temp):
-        cut = winograd_weight.schedule(machine, shape, points, operands)[1]
+        cut = winograd_weight.schedule(machine, small(forward(shape)), points)[1]
         site = Site(module, "conv", machine, temp)
         return gradient(site, cut, *operands, Sink(memory[0].write))
 
@@ -71,7 +71,7 @@ def bench(case: tuple, points: Points, back: bool, machine: Machine = HERE, symb
 
     def build(module: ir.Module, temp):
         read = memory[1].operand(plain)
-        cut = winograd.schedule(machine, layer, points, read)[1]
+        cut = winograd.schedule(machine, small(layer), points)[1]
         site, sink = Site(module, "conv", machine, temp), Sink(memory[0].flat.write)
         return convolve(site, cut, read, memory[2].operand(plain), sink)
 

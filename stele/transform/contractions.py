@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import gcd
 from typing import Any
 
@@ -10,7 +11,7 @@ from stele.ir.origin import inherit
 from stele.ir.record import Record
 from stele.ir.rewrite import everywhere, substituted
 from stele.ir.sizes import Dim
-from stele.ir.types import Shape
+from stele.ir.types import Shape, float64
 from stele.ir.types import product as size_of
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, Convolution, MatMul, Pair
 from stele.ops.linear import (
@@ -29,31 +30,48 @@ from stele.ops.linear import (
 from stele.ops.windows import Taps, Window
 
 Sides = tuple[Dim, Dim]
+LARGEST = 1 << 22
+"""Bytes of a kernel's gradient at Winograd's points, at most: every task adds to them, from a cache."""
 
 
-def open_contractions(graph: Graph) -> Graph:
-    """The graph without convolutions whose channels, heights or widths are open, and without products of several open
-    batch axes."""
-    return everywhere(opened, graph)
+def open_contractions(graph: Graph, direct: bool = False) -> Graph:
+    """The graph without convolutions whose channels, heights or widths are open, but for those that Winograd's
+    algorithm computes unless all are to be `direct`, and without products of several open batch axes."""
+    return everywhere(partial(opened, direct=direct), graph)
 
 
-def opened(graph: Graph) -> Graph:
+def opened(graph: Graph, direct: bool) -> Graph:
     """The same for one graph."""
     becomes: dict[Value, Value] = {}
     for v in graph.values:
-        if (make := other(v)) is not None:
+        if (make := other(v, direct)) is not None:
             with inherit(v.where):
                 becomes[v] = make(v)
     return substituted(graph, becomes) if becomes else graph
 
 
-def other(v: Value) -> Callable[[Value], Value] | None:
+def other(v: Value, direct: bool) -> Callable[[Value], Value] | None:
     """What makes a contraction of other ops, where that needs to be."""
     if isinstance(v.op, Convolution) and not all(isinstance(n, int) for x in (v, *v.args) for n in x.shape[1:]):
-        return convolution
+        return None if not direct and by_patches(v, v.op) else convolution
     if isinstance(v.op, MatMul) and not all(isinstance(n, int) for n in v.shape[1:-2]):
         return batched
     return None
+
+
+def by_patches(v: Value, op: Convolution) -> bool:
+    """Whether Winograd's algorithm computes a convolution of open heights and widths, and is cheaper than a product.
+
+    In vectors of patches, 36 products take the place of 144 for every pair of channels; on their way to the points a
+    channel costs 400, and back 300.
+    """
+    image, kernel = (v.args[1], v) if isinstance(op, Conv2dWeightGrad) else (v, v.args[1])
+    outs, ins = kernel.shape[:2] if all(isinstance(n, int) for n in (*kernel.shape, image.shape[1])) else (0, 0)
+    if kernel.shape[2:] != (3, 3) or {*op.stride, *op.dilation, op.groups} != {1} or v.dtype == float64:
+        return False
+    if max(low for low, _ in op.padding) > 2 or (isinstance(op, Conv2dWeightGrad) and 144 * outs * ins > LARGEST):
+        return False
+    return 108 * outs * ins > 400 * ins + 300 * outs
 
 
 def batched(v: Value) -> Value:

@@ -46,9 +46,9 @@ def product_of_nothing(v: Value) -> Value | None:
 RULES = (expand_composite, product_of_nothing, product_of_integers)
 
 
-def expand(graph: Graph, off: Collection[str] = (), report: Report | None = None) -> Graph:
+def expand(graph: Graph, off: Collection[str] = (), report: Report | None = None, direct: bool = False) -> Graph:
     """The graph without composite ops and contractions that no kernel takes; name rules in `off` to leave them out."""
     graph = written_out(graph)
     others = {type(v.op) for v in graph.everything if v.op.family == "composite"}.difference(COMPOSITES)
     rules = (*RULES, replace(expand_composite, also=tuple(others))) if others else RULES
-    return open_contractions(rewrite(graph, rules, off, report))
+    return open_contractions(rewrite(graph, rules, off, report), direct)

@@ -15,13 +15,13 @@ from stele.transform.simplify import simplify
 from stele.transform.sink import sink
 
 
-def merge(graph: Graph, report: Report | None = None) -> Graph:
+def merge(graph: Graph, report: Report | None = None, direct: bool = False) -> Graph:
     """The graph with its loops joined, emptied of what does not depend on their carries, and pruned.
 
     The products of all steps of a loop may have several open batch axes, which no kernel takes.
     """
     after = everywhere(merged, graph)
-    return graph if after is graph else share(simplify(open_contractions(after), report=report), report)
+    return graph if after is graph else share(simplify(open_contractions(after, direct), report=report), report)
 
 
 def merged(graph: Graph) -> Graph:

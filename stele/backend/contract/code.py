@@ -125,6 +125,15 @@ class Code(Builder):
         """The values after `carried = body(i, carried)` for `i` in `range(count)`."""
         return nest.fold(self, bound(count), carried, lambda i, acc: body(Int(self, i), acc))
 
+    def carry(self, carried: list[Int], holds: Callable[[list[Int]], ir.Value], body: Callable[[list[Int]], list[Int]]
+              ) -> None:
+        """`while holds(carried): carried = body(carried)`."""
+        def of(values: Vectors) -> list[Int]:
+            return [Int(self, x) for x in values]
+
+        nest.repeat(self, [x.value for x in carried], lambda now: holds(of(now)),
+                    lambda now: [x.value for x in body(of(now))])
+
     def total(self, count: Number, place: Ref, apart: Number, lanes: int, mask: ir.Value | None = None) -> ir.Value:
         """The sum of so many vectors, each `apart` elements behind the one before, first to last."""
         return self.fold(count, [nest.zero(place.dtype, lanes)], lambda k, acc: [

@@ -6,7 +6,15 @@ from dataclasses import replace
 from llvmlite import ir
 
 from stele.backend.base import Precision
-from stele.backend.contract.conv.algorithms import convolution, input_gradient, weight_gradient
+from stele.backend.contract.code import Sink, Site
+from stele.backend.contract.conv.algorithms import (
+    convolution,
+    input_gradient,
+    small_layer,
+    small_weight_gradient,
+    weight_gradient,
+)
+from stele.backend.contract.conv.layer import Small
 from stele.backend.contract.conv.stencil import Conv
 from stele.backend.contract.pairs import dot, paired
 from stele.backend.contract.product.gemm import gemm
@@ -70,6 +78,8 @@ class Glue:
                     left, right = paired(left, 2, depth), paired(right, 1, depth)
                 return gemm(*around, spec, left, right, self.write((lead, m, n)), self.near((lead, m, n)), self.temp,
                             self.precision)
+            case Convolution() if not all(isinstance(n, int) for a in (self.v, x, w) for n in a.shape[2:]):
+                return self.open_convolution(x, w, Site(*around, self.temp))
             case Conv2d():
                 conv = self.conv(self.v.op, x.shape, w.shape)
                 return convolution(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
@@ -89,6 +99,22 @@ class Glue:
         stride, padding, dilation, groups = op.attributes
         return Conv(self.extent(x[0]), int(x[1]), int(w[0]), (int(x[2]), int(x[3])), (int(w[2]), int(w[3])), self.dtype,
                     stride, padding, dilation, groups)
+
+    def open_convolution(self, x: Value, w: Value, site: Site) -> tuple[list[Launch], list[Temp]]:
+        """A convolution of images whose sizes are known at a call."""
+        v, op = self.v, self.v.op
+        assert isinstance(op, Convolution)
+        (top, _), (left, _) = op.padding
+        back, slope = isinstance(op, Conv2dInputGrad), isinstance(op, Conv2dWeightGrad)
+        source, target = (w, x) if slope else (x, v)
+        low = (2 - top, 2 - left) if back else (top, left)
+        sides = [tuple(map(self.extent, a.shape[2:])) for a in (source, target)]
+        layer = Small(self.extent(source.shape[0]), 1, int(source.shape[1]), int(target.shape[1]), back, (3, 3),
+                     self.dtype, (sides[0][0], sides[0][1]), (sides[1][0], sides[1][1]), low)
+        if slope:
+            return small_weight_gradient(site, layer, self.operand(w, w.shape), self.operand(x, x.shape),
+                                        Sink(self.write(v.shape)))
+        return small_layer(site, layer, self.operand(x, x.shape), self.operand(w, w.shape), Sink(self.write(v.shape)))
 
     def extent(self, x: Dim) -> Extent:
         return x if isinstance(x, int) else Length(x, lambda b, ctx: self.frame(b).integer(x))

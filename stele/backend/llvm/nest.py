@@ -87,6 +87,22 @@ def fold(b: Builder, count: int | ir.Value, carried: list[ir.Value], body: Body)
     return [*phis]
 
 
+def repeat(b: Builder, carried: list[ir.Value], holds: Callable[[list[ir.Value]], ir.Value],
+           body: Callable[[list[ir.Value]], list[ir.Value]]) -> None:
+    """`while holds(carried): carried = body(carried)`."""
+    before, (head, inside, after) = b.block, [b.append_basic_block(name) for name in ("test", "again", "over")]
+    b.branch(head)
+    b.position_at_end(head)
+    phis = [b.phi(x.type) for x in carried]
+    b.cbranch(holds([*phis]), inside, after)
+    b.position_at_end(inside)
+    for phi, x, y in zip(phis, carried, body([*phis])):
+        phi.add_incoming(x, before)
+        phi.add_incoming(y, b.block)
+    b.branch(head)
+    b.position_at_end(after)
+
+
 def each_bit(b: Builder, bits: ir.Value, body: Callable[[ir.Value], None]) -> None:
     """`body(lane)` for each bit that is set, lowest first."""
     before, (head, inside, after) = b.block, [b.append_basic_block(name) for name in ("bits", "bit", "done")]

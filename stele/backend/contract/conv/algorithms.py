@@ -23,7 +23,7 @@ from stele.backend.contract.conv import (
 )
 from stele.backend.contract.conv.engine import Schedule, convolve
 from stele.backend.contract.conv.gradient import gradient
-from stele.backend.contract.conv.layer import Layer, backward, forward
+from stele.backend.contract.conv.layer import Layer, Small, backward, forward, small
 from stele.backend.contract.conv.points import F2, F4
 from stele.backend.contract.conv.stencil import Conv
 from stele.backend.llvm.access import Address, Near, Operand, Temp, Write, size_of
@@ -41,6 +41,19 @@ def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: O
     return _layer(Site(module, name, machine, temp), forward(conv), is_small(conv), x, w, Sink(write, near), precision)
 
 
+def small_layer(site: Site, layer: Small, source: Operand, weight: Operand, sink: Sink
+                ) -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of a layer of images of any size: `source` (n, depth, h, w), `sink` (n, width, h', w')."""
+    return convolve(site, winograd.schedule(site.machine, layer, F4)[1], source, weight, sink)
+
+
+def small_weight_gradient(site: Site, conv: Small, x: Operand, g: Operand, sink: Sink
+                          ) -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of the gradient of w (o, c, 3, 3) from images of any size `x` (n, c, h, w) and `g` (n, o, h',
+    w')."""
+    return gradient(site, winograd_weight.schedule(site.machine, conv, F4)[1], x, g, sink)
+
+
 def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g: Operand, w: Operand, write: Write,
                    near: Near, temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of x: `g` (n, o, h', w'), `w` as in `convolution`, `write` (n, c, h * w)."""
@@ -53,7 +66,7 @@ def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, 
     site, sink = Site(module, name, machine, temp), Sink(write)
     plain = cache(lambda: direct_weight.schedule(machine, conv, (x, g)))
     if precision != "strict" and is_small(conv):
-        price, cut = winograd_weight.schedule(machine, conv, F4, (x, g))
+        price, cut = winograd_weight.schedule(machine, small(forward(conv)), F4)
         if cut.sums * size_of(conv.dtype) <= 4 * machine.l2:
             choice = (_least(machine, forward(conv), [price], lambda: plain()[0]), "direct"), (price, "winograd4")
             if machine.choices.choose(f"convolution weight {conv}", choice)[1] != "direct":
@@ -68,8 +81,8 @@ def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, 
     return gradient(site, cut, seen, given, sink)
 
 
-def _layer(site: Site, layer: Layer, small: bool, source: Operand, weight: Operand, sink: Sink, precision: Precision
-           ) -> tuple[list[Launch], list[Temp]]:
+def _layer(site: Site, layer: Layer, has_patches: bool, source: Operand, weight: Operand, sink: Sink,
+           precision: Precision) -> tuple[list[Launch], list[Temp]]:
     """The kernels of a convolution in one direction."""
     machine = site.machine
     layer, source, sink = lines.cut_layer(machine, layer, source, sink)
@@ -78,8 +91,8 @@ def _layer(site: Site, layer: Layer, small: bool, source: Operand, weight: Opera
     cuts: dict[str, tuple[float, Schedule | depthwise.Schedule]] = {}
     if pointwise.fits(layer, source):
         cuts["pointwise"] = pointwise.schedule(machine, layer, precision)
-    for points in (F2, F4) if precision != "strict" and small else ():
-        price, cut = winograd.schedule(machine, layer, points, source)
+    for points in (F2, F4) if precision != "strict" and has_patches else ():
+        price, cut = winograd.schedule(machine, small(layer), points)
         cuts[f"winograd{points.side}"] = price + packing(points.every), cut
     if tile_registers.fits(machine, layer, precision):
         price, cut = tile_registers.schedule(machine, layer, source)

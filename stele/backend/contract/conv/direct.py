@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from llvmlite import ir
 
 from stele.backend.contract.code import Code, Int, Number, Ref, Vectors, memory
-from stele.backend.contract.conv.engine import Schedule, Span, Work
+from stele.backend.contract.conv.engine import Banded, Span, Work
 from stele.backend.contract.conv.layer import Layer
 from stele.backend.contract.conv.planes import BANDS, Planes, cuts, several
 from stele.backend.contract.tile import LEFT, Price, Tile, best_tile, shares
@@ -16,7 +16,7 @@ from stele.kernel.machine import Machine
 
 
 @dataclass(frozen=True)
-class Direct(Schedule):
+class Direct(Banded):
     """Planes are multiplied as they are held, `chunk` source channels at a time; `compact` if what each tap reads is
     first laid end to end, so that nothing is computed in vain.
     """
@@ -123,11 +123,11 @@ def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes,
     stencil, lanes = planes.stencil, planes.lanes
     phases, every = len(stencil.taps), max(1, sum(map(len, stencil.taps)))
     taps = -(-every // phases)
-    pixels = Direct(layer, Tile(machine, layer.dtype, 1, 1), planes, 1, 1, compact).pixels
+    pixels = Direct(layer, Tile(machine, layer.dtype, 1, 1), 1, planes, 1, compact).pixels
     price = Price(machine, layer.dtype, left=LEFT * machine.pace, right=1.0 if compact else 2.0, far=0.35, drain=3.0)
     tile = best_tile(price, (layer.width,), (pixels,), layer.depth * taps)
     blocks = -(-layer.width // tile.rows)
-    found = Direct(layer, tile, planes, -(-blocks // parts), layer.depth, compact)
+    found = Direct(layer, tile, -(-blocks // parts), planes, layer.depth, compact)
     each, chunk = planes.channel + found.panel, layer.depth
     room = machine.l2 * 5 // 8 // size_of(layer.dtype)
     if each * chunk + found.sums > room:

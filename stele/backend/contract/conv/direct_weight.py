@@ -7,7 +7,7 @@ from itertools import product
 from llvmlite import ir
 
 from stele.backend.contract.code import Code, Int, Pair, Ref, Scratch, Sink, Vectors
-from stele.backend.contract.conv.gradient import Band, Gradient
+from stele.backend.contract.conv.gradient import Band, BandedGradient
 from stele.backend.contract.conv.planes import BANDS, Planes, cuts, several
 from stele.backend.contract.conv.stencil import Conv, Stencil, Tap, forward_stencil
 from stele.backend.contract.tile import Price, Tile, best_tile
@@ -18,7 +18,7 @@ from stele.kernel.machine import Machine
 
 
 @dataclass(frozen=True)
-class DirectWeight(Gradient):
+class DirectWeight(BandedGradient):
     """A task makes `outputs x channels` of the kernel's planes; a column of its tiles is a channel and a tap. If
     `compact`, what each tap reads of x is first laid end to end, like g then, so that no products are in vain.
     """
@@ -175,7 +175,7 @@ def schedule(machine: Machine, conv: Conv, operands: tuple[Operand, Operand]) ->
         for x in shapes:
             for compact in (False, True) if stencil.reach != (0, 0) else (False,):
                 g = _gradient_planes(x, compact)
-                panel = DirectWeight(conv, Tile(machine, conv.dtype, 1, 1), x, None, g, 1, 1, compact).panel
+                panel = DirectWeight(conv, Tile(machine, conv.dtype, 1, 1), None, x, g, 1, 1, compact).panel
                 for shape in product(_parts(outputs), _parts(channels)):
                     used = (shape[1] * (x.channel + panel) + shape[0] * g.channel) * size_of(conv.dtype)
                     if used <= fits and (3 * used >= fits or sum(shape) == outputs + channels):
@@ -203,7 +203,7 @@ def _candidate(machine: Machine, conv: Conv, planes: tuple[Planes, Planes], shap
         cost += channels * taps * (x.images * x.band * -(-x.stencil.width // lanes) * 3 + 8)
     splits = -(-(conv.outputs // conv.groups) // outputs) * -(-(conv.channels // conv.groups) // channels)
     part = None if conv.groups * splits >= 8 else round_up(2, x.images)
-    return cost * splits * x.bands / x.images, DirectWeight(conv, tile, x, part, g, outputs, channels, compact)
+    return cost * splits * x.bands / x.images, DirectWeight(conv, tile, part, x, g, outputs, channels, compact)
 
 
 def _gradient_planes(x: Planes, compact: bool) -> Planes:

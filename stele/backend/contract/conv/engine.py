@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from stele.backend.contract.code import Code, Int, Number, Ref, Scratch, Sink, Site, memory
-from stele.backend.contract.conv.layer import Layer, Weights
+from stele.backend.contract.conv.layer import Channels, Layer, Weights
 from stele.backend.contract.conv.planes import Planes
 from stele.backend.contract.tile import Tile, idle
 from stele.backend.llvm.access import Count, Operand, Temp, size_of
@@ -19,7 +19,9 @@ Span = tuple[Int, Int]
 
 
 class Task(Record):
-    """Some images from one on, target rows from one on, and which part of the target channels of which group."""
+    """Some images from one on, target rows from one on, and which part of the target channels of which group. Where
+    patches of all images lie end to end, some of those take the place of images.
+    """
 
     image: Int
     images: Int
@@ -48,13 +50,12 @@ class Work(Record):
 
 @dataclass(frozen=True)
 class Schedule(ABC):
-    """How an algorithm cuts a layer: a task makes `blocks` blocks of `tile.rows` target channels of a group, for what
-    `planes` hold of a source: a band of rows of some images.
+    """How an algorithm cuts a layer: a task makes `blocks` blocks of `tile.rows` target channels of a group, for a part
+    of a source.
     """
 
-    layer: Layer
+    layer: Channels
     tile: Tile
-    planes: Planes
     blocks: int
 
     @property
@@ -68,26 +69,13 @@ class Schedule(ABC):
         return -(-self.all // self.blocks)
 
     @property
+    @abstractmethod
     def tasks(self) -> Dim:
         """How many tasks there are."""
-        return Count(self.layer.groups * self.planes.bands * self.parts, ((self.layer.batch, self.planes.images),))
 
+    @abstractmethod
     def task(self, b: Code, number: Int) -> Task:
-        """A task by its number: the next ones make other parts of the same rows, or if sources are laid early the same
-        part of the next."""
-        layer, planes = self.layer, self.planes
-        if self.is_early:
-            step, group, part, band = b.split(number, layer.groups, self.parts, planes.bands)
-        else:
-            step, group, band, part = b.split(number, layer.groups, planes.bands, self.parts)
-        image, row = step * planes.images, band * planes.band
-        return Task(image, planes.some(b, image, lambda: b.extent(layer.batch)), row, group, part)
-
-    def price(self, cost: float) -> float:
-        """The price of an image, of that of a task's images and rows for all blocks: threads that wait included."""
-        planes = self.planes
-        late = idle(planes.bands * self.layer.groups, self.all, self.blocks, planes.batches(self.layer.batch))
-        return cost * (late * planes.bands / planes.images)
+        """A task by its number."""
 
     # The source
 
@@ -142,6 +130,58 @@ class Schedule(ABC):
     # Products
 
     @property
+    @abstractmethod
+    def sums(self) -> int:
+        """Elements of the sums of a block."""
+
+    @abstractmethod
+    def multiply(self, w: Work, block: Int, left: Ref, sums: Ref, units: Span) -> None:
+        """The products of a block's weights with some units of the source."""
+
+    def drain(self, w: Work, block: Int, sums: Ref) -> None:
+        """Finished sums of a block to their destination, row by row."""
+        b, task, width = w.b, w.task, self.layer.width
+        start = block * self.tile.rows
+        with b.loop(0, b.least(self.tile.rows, width - start)) as r:
+            self.put(w, task.group * width + start + r, self.finished(w, sums, r))
+
+    @abstractmethod
+    def finished(self, w: Work, sums: Ref, r: Int) -> Callable[[Number], Ref]:
+        """Where each target phase of row r of a block lies."""
+
+    @abstractmethod
+    def put(self, w: Work, channel: Int, source: Callable[[Number], Ref]) -> None:
+        """Writes a channel of the target, whose phase `f` lies at `source(f)`."""
+
+
+@dataclass(frozen=True)
+class Banded(Schedule):
+    """Tasks take what `planes` hold of a source: a band of rows of some images."""
+
+    layer: Layer
+    planes: Planes
+
+    @property
+    def tasks(self) -> Dim:
+        return Count(self.layer.groups * self.planes.bands * self.parts, ((self.layer.batch, self.planes.images),))
+
+    def task(self, b: Code, number: Int) -> Task:
+        """The next ones make other parts of the same rows, or if sources are laid early the same part of the next."""
+        layer, planes = self.layer, self.planes
+        if self.is_early:
+            step, group, part, band = b.split(number, layer.groups, self.parts, planes.bands)
+        else:
+            step, group, band, part = b.split(number, layer.groups, planes.bands, self.parts)
+        image, row = step * planes.images, band * planes.band
+        return Task(image, planes.some(b, image, lambda: b.extent(layer.batch)), row, group, part)
+
+    def price(self, cost: float) -> float:
+        """The price of an image, of that of a task's images and rows for all blocks: threads that wait included."""
+        planes = self.planes
+        late = idle(planes.bands * self.layer.groups, self.all, self.blocks, planes.batches(self.layer.batch))
+        return cost * (late * planes.bands / planes.images)
+
+    @property
     def image(self) -> int:
         """Elements between images in a row of sums."""
         return self.planes.image
@@ -163,28 +203,18 @@ class Schedule(ABC):
 
     @property
     def sums(self) -> int:
-        """Elements of the sums of a block."""
         return len(self.planes.stencil.taps) * self.tile.rows * self.room
 
     def positions(self, w: Work) -> Int:
         """Those of the images that there are."""
         return (w.task.images - 1) * self.image + self.planes.band * self.pitch
 
-    @abstractmethod
-    def multiply(self, w: Work, block: Int, left: Ref, sums: Ref, units: Span) -> None:
-        """The products of a block's weights with some units of the source."""
-
-    def drain(self, w: Work, block: Int, sums: Ref) -> None:
-        """Finished sums of a block to their destination, row by row."""
-        b, task, width = w.b, w.task, self.layer.width
-        start = block * self.tile.rows
-        with b.loop(0, b.least(self.tile.rows, width - start)) as r:
-            first = task.image, task.group * width + start + r, task.row
-            self.planes.drain(b, w.sink, self.finished(w, sums, r), first, task.images, self.image, self.pitch)
-
     def finished(self, w: Work, sums: Ref, r: Int) -> Callable[[Number], Ref]:
-        """Where each target phase of row r of a block lies."""
         return lambda phase: sums + (phase * self.tile.rows + r) * self.room
+
+    def put(self, w: Work, channel: Int, source: Callable[[Number], Ref]) -> None:
+        first = w.task.image, channel, w.task.row
+        self.planes.drain(w.b, w.sink, source, first, w.task.images, self.image, self.pitch)
 
 
 def convolve(site: Site, cut: Schedule, source: Operand, weight: Operand, sink: Sink

@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from llvmlite import ir
 
 from stele.backend.contract.code import Code, Int, Ref, Scratch, Sink, Site
+from stele.backend.contract.conv.layer import Small
 from stele.backend.contract.conv.planes import Planes
 from stele.backend.contract.conv.stencil import Conv
 from stele.backend.contract.tile import Tile
@@ -33,14 +36,19 @@ class Band(Record):
 
 @dataclass(frozen=True)
 class Gradient(ABC):
-    """How an algorithm cuts the gradient of a weight: a task adds the products of `part` images (None: of all), as much
-    of x at a time as `planes` hold. Sums lie in temporary 0 as `[part][task]`, and are `total` in the end.
+    """How an algorithm cuts the gradient of a weight: a task adds the products of `part` images (None: of all), band by
+    band. Sums lie in temporary 0 as `[part][task]`, and are `total` in the end. Where patches of all images lie end to
+    end, they take the place of images.
     """
 
-    conv: Conv
+    conv: Conv | Small
     tile: Tile
-    planes: Planes
     part: int | None
+
+    @property
+    def all(self) -> Extent:
+        """How many images there are."""
+        return self.conv.batch
 
     @property
     def splits(self) -> tuple[int, int]:
@@ -54,7 +62,7 @@ class Gradient(ABC):
 
     @property
     def parts(self) -> tuple[tuple[Extent, int], ...]:
-        return () if self.part is None else ((self.conv.batch, self.part),)
+        return () if self.part is None else ((self.all, self.part),)
 
     @property
     @abstractmethod
@@ -65,6 +73,11 @@ class Gradient(ABC):
     @abstractmethod
     def rooms(self) -> tuple[int, ...]:
         """Bytes of the rooms of a task."""
+
+    @abstractmethod
+    def bands(self, b: Code, begin: Int, end: Int) -> AbstractContextManager[tuple[Int, Int, Int, ir.Value]]:
+        """The bands of some images, as loops: of how many images from one on, from which row on, whether it is the
+        first."""
 
     @abstractmethod
     def add(self, band: Band) -> None:
@@ -81,23 +94,36 @@ class Gradient(ABC):
 
     def total(self, b: Code, place: Ref) -> ir.Value:
         """A vector of sums of all parts, the first of which is at a place: added in order."""
-        batch = b.extent(self.conv.batch)
-        parts = b.least(batch, 1) if self.part is None else b.blocks(batch, self.part)
+        all = b.extent(self.all)
+        parts = b.least(all, 1) if self.part is None else b.blocks(all, self.part)
         return b.total(parts, place, self.tasks * self.sums, self.tile.lanes)
+
+
+@dataclass(frozen=True)
+class BandedGradient(Gradient):
+    """As much of x at a time as `planes` hold: a band of rows of some images."""
+
+    conv: Conv
+    planes: Planes
+
+    @contextmanager
+    def bands(self, b: Code, begin: Int, end: Int) -> Generator[tuple[Int, Int, Int, ir.Value]]:
+        planes = self.planes
+        with b.loop(begin, end, planes.images) as image, b.loop(0, planes.stencil.rows, planes.band) as row:
+            first = b.and_(image.equals(begin), row.equals(0))
+            yield image, planes.some(b, image, lambda: end), row, first
 
 
 def gradient(site: Site, cut: Gradient, x: Operand, g: Operand, sink: Sink) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of w (o, c / groups, kh, kw) from `x` (n, c, h, w) and `g` (n, o, h', w')."""
-    conv, planes = cut.conv, cut.planes
+    conv = cut.conv
     with site.kernel() as (b, scratch, task, _):
         number, *part = b.split(task, conv.groups, *cut.splits)
-        batch = b.extent(conv.batch)
+        all = b.extent(cut.all)
         begin = b.int(0) if cut.part is None else number * cut.part
-        end = batch if cut.part is None else b.least(batch, begin + cut.part)
+        end = all if cut.part is None else b.least(all, begin + cut.part)
         rooms, sums = scratch.rooms(cut.rooms, conv.dtype), site.room(b, 0, conv.dtype) + task * cut.sums
-        with b.loop(begin, end, planes.images) as image, b.loop(0, planes.stencil.rows, planes.band) as row:
-            first = b.and_(image.equals(begin), row.equals(0))
-            images = planes.some(b, image, lambda: end)
+        with cut.bands(b, begin, end) as (image, images, row, first):
             cut.add(Band(b, x, g, image, images, row, first, (part[0], part[1], part[2]), sums, rooms))
     multiply = site.launch("", Count(cut.tasks, cut.parts), scratch)
     with site.kernel(".sum") as (b, scratch, row, _):

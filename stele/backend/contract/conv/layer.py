@@ -14,8 +14,9 @@ from stele.ir.record import Record
 from stele.kernel.choice import images
 
 
-class Layer(Record):
-    """A convolution in one direction: per group, `depth` source channels make `width` target channels.
+class Channels(Record):
+    """What a convolution in one direction makes of channels: per group, `depth` source channels make `width` target
+    channels.
 
     Weights are indexed (target, source) channel, or the other way round if `transposed`.
     """
@@ -24,15 +25,13 @@ class Layer(Record):
     groups: int
     depth: int
     width: int
-    stencil: Stencil
     transposed: bool
     kernel: tuple[int, int]
     dtype: ir.Type
 
-    def __str__(self) -> str:
-        s, way = self.stencil, "input" if self.transposed else "output"
-        return f"{way} {images(self.batch)}x{self.groups}x{self.depth}x{s.source} {self.width}x{s.target}" \
-               f"x{self.kernel} {s.phases}{s.spread}{s.low}{s.reach} {self.dtype}"
+    @property
+    def way(self) -> str:
+        return "input" if self.transposed else "output"
 
     @property
     def taps(self) -> int:
@@ -44,22 +43,63 @@ class Layer(Record):
         return tile.rows * (self.depth * self.taps + tile.lanes)
 
 
+class Layer(Channels):
+    """A convolution in one direction, of images of one size."""
+
+    stencil: Stencil
+
+    def __str__(self) -> str:
+        s = self.stencil
+        return f"{self.way} {images(self.batch)}x{self.groups}x{self.depth}x{s.source} {self.width}x{s.target}" \
+               f"x{self.kernel} {s.phases}{s.spread}{s.low}{s.reach} {self.dtype}"
+
+
+class Small(Channels):
+    """A convolution in one direction, of 3x3 kernels at stride 1 in one group, of images whose sizes may be known at a
+    call only: a target of `source` with `low` zeros before it.
+    """
+
+    source: tuple[Extent, Extent]
+    target: tuple[Extent, Extent]
+    low: tuple[int, int]
+
+    def __str__(self) -> str:
+        source, target = ("x".join(map(str, size)) for size in (self.source, self.target))
+        low = ",".join(map(str, self.low))
+        return f"{self.way} {images(self.batch)}x{self.depth}x{source} {self.width}x{target} ({low}) {self.dtype}"
+
+    @property
+    def channels(self) -> int:
+        return self.depth
+
+    @property
+    def outputs(self) -> int:
+        return self.width
+
+
+def small(layer: Layer) -> Small:
+    """A layer of 3x3 kernels at stride 1 as such."""
+    s = layer.stencil
+    return Small(layer.batch, 1, layer.depth, layer.width, layer.transposed, layer.kernel, layer.dtype, s.source,
+                 s.target, s.low)
+
+
 def forward(conv: Conv) -> Layer:
     """The layer that makes y from x."""
     depth, width = conv.channels // conv.groups, conv.outputs // conv.groups
-    return Layer(conv.batch, conv.groups, depth, width, forward_stencil(conv), False, conv.kernel, conv.dtype)
+    return Layer(conv.batch, conv.groups, depth, width, False, conv.kernel, conv.dtype, forward_stencil(conv))
 
 
 def backward(conv: Conv) -> Layer:
     """The layer that makes the gradient of x from the gradient of y."""
     depth, width = conv.outputs // conv.groups, conv.channels // conv.groups
-    return Layer(conv.batch, conv.groups, depth, width, backward_stencil(conv), True, conv.kernel, conv.dtype)
+    return Layer(conv.batch, conv.groups, depth, width, True, conv.kernel, conv.dtype, backward_stencil(conv))
 
 
 class Weights(Record):
     """Weights as they are packed, block by block: `[source channel][kernel element][row]`, as many rows as the tile."""
 
-    layer: Layer
+    layer: Channels
     operand: Operand
     tile: Tile
 

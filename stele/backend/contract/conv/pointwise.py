@@ -10,7 +10,7 @@ from llvmlite import ir
 from stele.backend.base import Precision
 from stele.backend.contract.bilinear import ONE, STRASSEN, Scheme
 from stele.backend.contract.code import Code, Int, Number, Ref, Vectors, memory, place
-from stele.backend.contract.conv.engine import Schedule, Span, Task, Work
+from stele.backend.contract.conv.engine import Banded, Span, Task, Work
 from stele.backend.contract.conv.layer import Layer
 from stele.backend.contract.conv.planes import Planes, regroup
 from stele.backend.contract.tile import LEFT, Tile, idle, shares
@@ -25,7 +25,7 @@ FEW = 4
 
 
 @dataclass(frozen=True)
-class Pointwise(Schedule):
+class Pointwise(Banded):
     """A band of an image is laid into panels of `tile.columns` pixels, a narrower one of the vectors left, and `few`
     single pixels. By the scheme, channels and pixels go in parts: `pixels` and `depth` are those of one part.
 
@@ -336,7 +336,7 @@ def _candidates(machine: Machine, layer: Layer, scheme: Scheme, tile: Tile, n: i
     per image, in vector multiplications."""
     r, depth, side, many = tile.rows, layer.depth // scheme.side, scheme.side, scheme.products
     blocks, bands = -(-layer.width // side // r), prod(layer.stencil.target) // n
-    found, size = Pointwise(layer, tile, planes, blocks, scheme), size_of(layer.dtype)
+    found, size = Pointwise(layer, tile, blocks, planes, scheme), size_of(layer.dtype)
     panels = 2 * many * found.room * depth * size
     if panels > machine.l2 * 3 // 2 and many > 1:
         return []
@@ -356,5 +356,5 @@ def _candidates(machine: Machine, layer: Layer, scheme: Scheme, tile: Tile, n: i
     for parts in dict.fromkeys([min(blocks, parts) for parts in shares(layer.batch)]):
         each = -(-blocks // parts)
         cost = bands * (blocks * sums + parts * depth * side * side * (found.vectors * read + 3))
-        result.append((cost * idle(bands, blocks, each, layer.batch), Pointwise(layer, tile, planes, each, scheme)))
+        result.append((cost * idle(bands, blocks, each, layer.batch), Pointwise(layer, tile, each, planes, scheme)))
     return result

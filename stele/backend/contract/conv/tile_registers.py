@@ -12,7 +12,7 @@ from stele.backend.contract import amx
 from stele.backend.contract.amx import DEEP, PIECES, PRICE, SIDE, TILE, WIDTH, word
 from stele.backend.contract.code import Code, Int, Number, Ref, memory
 from stele.backend.contract.conv import pointwise
-from stele.backend.contract.conv.engine import Schedule, Span, Work
+from stele.backend.contract.conv.engine import Banded, Span, Work
 from stele.backend.contract.conv.layer import Layer
 from stele.backend.contract.conv.planes import Planes, cuts, several
 from stele.backend.contract.tile import Tile, shares
@@ -40,7 +40,7 @@ task keeps, and where that of two tasks, and a third one's source, are to stay t
 
 
 @dataclass(frozen=True)
-class Tiles(Schedule):
+class Tiles(Banded):
     """Products of pieces, which lie as `[chunk of source channels][piece][pair][channel plane]`; `early` if a source is
     cut into pieces while the task before multiplies, and the one behind is on its way from memory.
     """
@@ -264,7 +264,7 @@ def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes, 
     """One schedule with its price per image."""
     stencil, blocks = planes.stencil, -(-layer.width // WIDTH)
     tile = Tile(machine, layer.dtype, *amx.SHAPE, pieces=PIECES)
-    found, tiles = Tiles(layer, tile, planes, each, early), -(-planes.pixels // WIDTH)
+    found, tiles = Tiles(layer, tile, each, planes, early), -(-planes.pixels // WIDTH)
     many = layer.batch if isinstance(layer.batch, int) else MANY
     panel = found.chunks * planes.taps * STEP * size_of(word)
     held, step = panel + found.bytes, PRICE[PIECES] + (0.0 if found.is_dense else SHIFT)

@@ -2,20 +2,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from llvmlite import ir
 
 from stele.backend.contract.code import Code, Int, Number, Ref, memory
-from stele.backend.contract.conv.engine import Schedule, Span, Work
-from stele.backend.contract.conv.layer import Layer
-from stele.backend.contract.conv.patches import Patches, tiled
-from stele.backend.contract.conv.planes import Planes, cuts, several
+from stele.backend.contract.conv.engine import Schedule, Span, Task, Work
+from stele.backend.contract.conv.layer import Small
 from stele.backend.contract.conv.points import Maps, Points, square, square_in_loops
-from stele.backend.contract.tile import Price, best_tile, shares
-from stele.backend.llvm.access import Operand, size_of
+from stele.backend.contract.conv.squares import Squares
+from stele.backend.contract.tile import Price, best_tile, idle, shares
+from stele.backend.llvm.access import Count, size_of
 from stele.backend.llvm.nest import round_up
+from stele.ir.sizes import Dim
 from stele.kernel.machine import Machine
 
 AWAY = 1.75
@@ -32,23 +32,41 @@ class Winograd(Schedule):
     as `[point][channel][patch]`.
     """
 
+    layer: Small
     points: Points
+    squares: Squares
 
     def __str__(self) -> str:
-        return f"{self.points}, tiles {self.tile}, {self.planes}, {self.blocks} blocks"
-
-    @property
-    def patches(self) -> Patches:
-        return Patches(self.planes, self.tile.machine.squeezes)
+        return f"{self.points}, tiles {self.tile}, {self.most} patches, {self.blocks} blocks"
 
     @property
     def maps(self) -> Maps:
         return Maps(self.tile.machine, self.points)
 
+    @property
+    def most(self) -> int:
+        """Patches of a task."""
+        return self.squares.most
+
+    @property
+    def chunks(self) -> Dim:
+        """Tasks of a part of the channels."""
+        return Count(1, ((self.squares.all, self.most),))
+
+    @property
+    def tasks(self) -> Dim:
+        return self.chunks * self.parts
+
+    def task(self, b: Code, number: Int) -> Task:
+        """The next one makes another part of the channels of the same patches."""
+        chunk, part = b.split(number, self.parts)
+        first = chunk * self.most
+        return Task(first, b.least(self.most, b.extent(self.squares.all) - first), b.int(0), b.int(0), part)
+
     @cached_property
     def along(self) -> int:
         """Elements from one channel to the next where patches lie end to end."""
-        return round_up(self.patches.count, self.tile.columns)
+        return round_up(self.most, self.tile.columns)
 
     def matrix(self, channels: int) -> int:
         """Elements of one point's values in some channels; stores overrun the last channel by less than a vector."""
@@ -85,15 +103,15 @@ class Winograd(Schedule):
 
     @property
     def spare(self) -> tuple[int, ...]:
-        """Of the planes of a channel, and of finished phases."""
-        phases = memory(self.points.side ** 2 * self.matrix(1), self.layer.dtype)
-        return self.planes.bytes(1, self.tile.lanes), phases
+        """Of the patches of a channel, and of finished phases."""
+        return self.squares.bytes, memory(self.points.side ** 2 * self.matrix(1), self.layer.dtype)
 
     def fill(self, w: Work, units: Span) -> None:
-        task, matrix = w.task, self.matrix(self.layer.depth)
+        squares, laid, count = self.squares, w.rooms[0], w.task.images
         with w.b.loop(0, self.layer.depth) as s:
-            self.patches.fill(w.b, w.source, (task.image, s), task.images, task.row, w.rooms[0], self.maps.source,
-                              self.points.count, w.held[0] + s * self.along, matrix)
+            squares.lay(w.b, w.source, s, w.task.image, count, laid)
+            squares.bring(w.b, laid, count, self.maps.source, self.points.count, w.held[0] + s * self.along,
+                          self.matrix(self.layer.depth))
 
     @property
     def sums(self) -> int:
@@ -101,7 +119,7 @@ class Winograd(Schedule):
 
     def multiply(self, w: Work, block: Int, left: Ref, sums: Ref, units: Span) -> None:
         b, tile, depth, along = w.b, self.tile, self.layer.depth, self.along
-        with b.loop(0, self.points.every) as point, b.loop(0, along, tile.columns) as p:
+        with b.loop(0, self.points.every) as point, b.loop(0, w.task.images, tile.columns) as p:
             right = w.held[0] + (point * self.matrix(depth) + p)
             acc = tile.sums(b, depth, left + point * (depth * tile.rows), right, along)
             tile.store(b, acc, sums + (point * self.matrix(tile.rows) + p), along)
@@ -109,49 +127,60 @@ class Winograd(Schedule):
     def finished(self, w: Work, sums: Ref, r: Int) -> Callable[[Number], Ref]:
         """Back from the points."""
         phases, count, side = w.rooms[1], self.points.count, self.points.side
-        with w.b.loop(0, self.patches.count, self.tile.lanes) as p:
+        with w.b.loop(0, w.task.images, self.tile.lanes) as p:
             line, to = sums + (r * self.along + p), phases + p
             square(self.maps.target, w.b, count,
                    lambda y, x: (line + (y * count + x) * self.matrix(self.tile.rows)).load(self.tile.lanes),
                    lambda y, x, value: (to + (y * side + x) * self.matrix(1)).store(value))
         return lambda phase: phases + phase * self.matrix(1)
 
-    @property
-    def image(self) -> int:
-        return self.patches.each
-
-    @property
-    def pitch(self) -> int:
-        return self.planes.stencil.width
+    def put(self, w: Work, channel: Int, source: Callable[[Number], Ref]) -> None:
+        self.squares.drain(w.b, w.sink, source, channel, w.task.image, w.task.images)
 
 
-def schedule(machine: Machine, layer: Layer, points: Points, source: Operand) -> tuple[float, Winograd]:
-    """The cheapest schedule, by estimate, with its price per image in vector multiplications."""
-    given, lanes = layer.stencil, machine.lanes(size_of(layer.dtype))
-    stencil = tiled(given.source, given.target, given.low, points.side, points.count)
-    shapes = cuts(stencil, layer.dtype, lanes, several(layer.batch, 1, 2, 4, 8, 16), range(2, stencil.rows + 1))
-    candidates = [_candidate(machine, layer, points, source, planes, parts) for planes in shapes
-                  for parts in shares(layer.batch)]
+MASKED = 20.0, 1.0
+"""What a store under a mask costs more, without masks in registers and with them."""
+MOST = 2, 3, 4, 6, 8, 12
+"""Vectors of patches of a task."""
+
+
+def schedule(machine: Machine, layer: Small, points: Points) -> tuple[float, Winograd]:
+    """The cheapest schedule, by estimate, with its price per image in vector multiplications: per patch, where images
+    have any size."""
+    lanes = machine.lanes(size_of(layer.dtype))
+    one = Squares(layer, points.side, points.count, lanes, lanes)
+    counts, across = {n * lanes for n in MOST}, one.grid[1]
+    if isinstance(across, int):
+        counts |= {n // across * across for n in counts if n >= across}
+    if one.known is not None:
+        counts = {min(n, one.known) for n in counts} | {-(-one.known // n) for n in (1, 2, 4, 8)}
+        counts = {n for n in counts if n <= MOST[-1] * lanes}
+    candidates = [_candidate(machine, replace(one, most=n), points, parts)
+                  for n in sorted(counts) for parts in shares(layer.batch)]
     return machine.choices.choose(f"winograd{points.side} {layer}", candidates)
 
 
-def _candidate(machine: Machine, layer: Layer, points: Points, source: Operand,
-               planes: Planes, parts: int) -> tuple[float, Winograd]:
-    """One schedule with its price per image."""
-    every, size = points.every, size_of(layer.dtype)
-    count = Patches(planes, machine.squeezes).count
+def _candidate(machine: Machine, squares: Squares, points: Points, parts: int) -> tuple[float, Winograd]:
+    """One schedule with its price per image, or per patch."""
+    layer, most, every, size = squares.layer, squares.most, points.every, size_of(squares.layer.dtype)
     price = Price(machine, layer.dtype, far=1.5, drain=2.0)
-    tile = best_tile(price, (layer.width,), (count,), layer.depth)
-    blocks, vectors = -(-layer.width // tile.rows), -(-count // planes.lanes)
-    found = Winograd(layer, tile, planes, -(-blocks // parts), points)
-    cost = every * price.cost((tile.rows, tile.vectors), layer.width, count, layer.depth)
-    cost += parts * layer.depth * found.patches.fill_cost(source, every)
-    cost += layer.width * (vectors * every * 6 + planes.images * planes.band * points.side * 24)
+    tile = best_tile(price, (layer.width,), (most,), layer.depth)
+    blocks, vectors = -(-layer.width // tile.rows), -(-most // squares.lanes)
+    found = Winograd(layer, tile, -(-blocks // parts), points, squares)
+    cost = every * price.cost((tile.rows, tile.vectors), layer.width, most, layer.depth)
+    cost += parts * layer.depth * squares.cost(every)
+    written, whole = squares.written
+    row = 12 + 3 * written + MASKED[machine.squeezes] * (written - whole)
+    cost += layer.width * (vectors * every * 6 + squares.stretched * points.side * row)
     held = every * size * (found.matrix(layer.depth) + found.matrix(tile.rows))
     gone = AWAY * machine.shared * max(1 - machine.l2 / held, 0.0)
     beyond = 7.5 * machine.memory * (held > 4 * machine.l2)
     cost += every * layer.depth * vectors * ((blocks + 1) * gone + beyond)
     weights = every * layer.depth * layer.width
     near = layer.batch != 1 and weights * size <= machine.l3 // 4    # which others use too, as they do memory
-    reading = weights / planes.lanes * (machine.shared if near else 2 * machine.memory)
-    return found.price(max(cost, reading) + BESIDE * min(cost, reading)), found
+    reading = weights / squares.lanes * (machine.shared if near else 2 * machine.memory)
+    cost = max(cost, reading) + BESIDE * min(cost, reading)
+    if not isinstance(layer.batch, int) or squares.known is None:
+        return cost * (squares.each or 1) / most, found
+    chunks = -(-squares.known // most)
+    return cost * chunks * idle(chunks, blocks, found.blocks, 1) / layer.batch, found

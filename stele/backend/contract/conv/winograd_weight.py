@@ -1,41 +1,52 @@
 """The gradient of a 3x3 kernel at Winograd's points: products of patches of both images, source channels in lanes."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from math import prod
 
 from llvmlite import ir
 
 from stele.backend.contract.code import Code, Int, Number, Ref, Scratch, Sink, memory
 from stele.backend.contract.conv.gradient import Band, Gradient
-from stele.backend.contract.conv.patches import Patches, tiled
-from stele.backend.contract.conv.planes import cuts, several
+from stele.backend.contract.conv.layer import Small
 from stele.backend.contract.conv.points import Maps, Points, square_in_loops
-from stele.backend.contract.conv.stencil import Conv
+from stele.backend.contract.conv.squares import Squares
 from stele.backend.contract.tile import Price, best_tile
-from stele.backend.llvm.access import Operand, size_of
+from stele.backend.llvm.access import Extent, size_of
 from stele.backend.llvm.nest import round_up
 from stele.backend.llvm.vectors import transpose
 from stele.kernel.machine import Machine
 
-PART = 8
-"""Images whose products are summed before sums are added: as many parts as there are tasks."""
+PART = 512
+"""Patches whose products are summed before sums are added, about: as many parts as there are tasks."""
 LONGEST = 128
-"""Patches of several images that are summed in one row: longer sums round more."""
+"""Patches that are summed in one row: longer sums round more."""
 
 
 @dataclass(frozen=True)
 class WinogradWeight(Gradient):
-    """Products are made of the patches `x` and `g` of a band of some images at a time; `tile` is outputs x channels.
-    Sums lie as `[point][output][channel]`, values at the points as `[point][channel][patch]`.
+    """Products of patches of both images, some at a time; `tile` is outputs x channels. Sums lie as
+    `[point][output][channel]`, values at the points as `[point][channel][patch]`.
     """
 
-    x: Patches
-    g: Patches
+    conv: Small
     points: Points
+    x: Squares
+    g: Squares
 
     def __str__(self) -> str:
-        return f"{self.points}, tiles {self.tile}, {self.planes}"
+        return f"{self.points}, tiles {self.tile}, {self.x.most} patches of {self.part}"
+
+    @property
+    def all(self) -> Extent:
+        return self.x.all
+
+    @contextmanager
+    def bands(self, b: Code, begin: Int, end: Int) -> Generator[tuple[Int, Int, Int, ir.Value]]:
+        with b.loop(begin, end, self.x.most) as first:
+            yield first, b.least(self.x.most, end - first), b.int(0), first.equals(begin)
 
     @property
     def maps(self) -> Maps:
@@ -44,7 +55,7 @@ class WinogradWeight(Gradient):
     @property
     def pitch(self) -> int:
         """Elements from one channel to the next where patches lie end to end."""
-        return round_up(self.x.count, self.tile.lanes)
+        return round_up(self.x.most, self.tile.lanes)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -65,20 +76,19 @@ class WinogradWeight(Gradient):
 
     @property
     def rooms(self) -> tuple[int, ...]:
-        """Bytes of the planes of one channel, both operands at all points, one point of x turned."""
+        """Bytes of what a channel is laid in, both operands at all points, one point of x turned."""
         values = (*(self.points.every * self.matrix(n) for n in self.shape[::-1]), self.pitch * self.shape[1])
-        return (max(side.planes.bytes(1, side.planes.lanes) for side in (self.x, self.g)),
-                *(memory(n, self.conv.dtype) for n in values))
+        return max(self.x.bytes, self.g.bytes), *(memory(n, self.conv.dtype) for n in values)
 
     def add(self, band: Band) -> None:
-        b, (planes, x, g, turned), (outputs, channels) = band.b, band.rooms, self.shape
+        b, (laid, x, g, turned), (outputs, channels) = band.b, band.rooms, self.shape
         for side, operand, apply, to, count, room in (
             (self.x, band.x, self.maps.source, x, self.conv.channels, channels),
             (self.g, band.g, self.maps.cotangent, g, self.conv.outputs, outputs),
         ):
             with b.loop(0, count) as channel:
-                side.fill(b, operand, (band.image, channel), band.images, band.row, planes, apply, self.points.count,
-                          to + channel * self.pitch, self.matrix(room))
+                side.lay(b, operand, channel, band.image, band.images, laid)
+                side.bring(b, laid, band.images, apply, self.points.count, to + channel * self.pitch, self.matrix(room))
         with b.loop(0, self.points.every) as point:
             self._turn(b, x + point * self.matrix(channels), turned)
             self._products(band, g + point * self.matrix(outputs), turned, band.sums + point * (outputs * channels))
@@ -97,7 +107,7 @@ class WinogradWeight(Gradient):
         b, tile, (outputs, channels), none = band.b, self.tile, self.shape, self.tile.zeros()[0]
         with b.loop(0, channels, tile.columns) as c, b.loop(0, outputs, tile.rows) as o:
             rows, columns = left + o * self.pitch, right + c
-            acc = b.fold(band.images * self.x.each, tile.zeros(), lambda t, acc: tile.multiply(
+            acc = b.fold(band.images, tile.zeros(), lambda t, acc: tile.multiply(
                 b, acc, rows + t, columns + t * channels, self.pitch))
             tile.store(b, acc, sums + (o * channels + c), channels, lambda old: b.select(band.first, none, old))
 
@@ -120,32 +130,35 @@ class WinogradWeight(Gradient):
                 sink.put(b, (row, c, y, x), 1, mask, (here + tap * lanes).load(lanes))
 
 
-def schedule(machine: Machine, conv: Conv, points: Points, operands: tuple[Operand, Operand]
-             ) -> tuple[float, WinogradWeight]:
-    """The cheapest schedule, by estimate, with its price per image in vector multiplications."""
-    lanes, low = machine.lanes(size_of(conv.dtype)), (conv.padding[0][0], conv.padding[1][0])
-    x = tiled(conv.size, conv.target, low, points.side, points.count)
-    g = tiled(conv.target, conv.target, (0, 0), points.side, points.side)
-    images = [n for n in several(conv.batch, 1, 2, 4, 8) if n == 1 or n * x.rows * x.width <= LONGEST]
-    sides = ([Patches(planes, machine.squeezes) for planes in shapes]
-             for shapes in (cuts(side, conv.dtype, lanes, images, range(2, x.rows + 1)) for side in (x, g)))
-    return machine.choices.choose(f"winograd{points.side} weight {conv}",
-                                  [_candidate(machine, conv, points, operands, *pair) for pair in zip(*sides)])
+def schedule(machine: Machine, conv: Small, points: Points) -> tuple[float, WinogradWeight]:
+    """The cheapest schedule, by estimate, with its price per image in vector multiplications: per patch, where images
+    have any size."""
+    lanes = machine.lanes(size_of(conv.dtype))
+    return machine.choices.choose(f"winograd{points.side} weight {conv}", [
+        _candidate(machine, conv, points, lanes, n * lanes) for n in (1, 2, 3, 4, 6, 8) if n * lanes <= LONGEST])
 
 
-def _candidate(machine: Machine, conv: Conv, points: Points, operands: tuple[Operand, Operand], x: Patches,
-               g: Patches) -> tuple[float, WinogradWeight]:
-    """One schedule with its price per image."""
-    tile = best_tile(Price(machine, conv.dtype, left=1.0, drain=6.0), (conv.outputs,), (conv.channels,), x.count)
-    part = round_up(PART, x.planes.images)
-    found = WinogradWeight(conv, tile, x.planes, part, x, g, points)
+def _candidate(machine: Machine, conv: Small, points: Points, lanes: int, most: int) -> tuple[float, WinogradWeight]:
+    """One schedule with its price per image, or per patch."""
+    tile = best_tile(Price(machine, conv.dtype, left=1.0, drain=6.0), (conv.outputs,), (conv.channels,), most)
+    x = Squares(conv, points.side, points.count, lanes, most)
+    g = Squares(replace(conv, source=conv.target, low=(0, 0)), points.side, points.side, lanes, most)
+    found = WinogradWeight(conv, tile, _part(x), points, x, g)
     every, size = points.every, size_of(conv.dtype)
     price = Price(machine, conv.dtype, drain=6.0 if found.sums * size <= machine.l2 else 14.0)
-    cost = every * price.cost((tile.rows, tile.vectors), conv.outputs, conv.channels, x.count)
+    cost = every * price.cost((tile.rows, tile.vectors), conv.outputs, conv.channels, most)
     values = every * found.pitch / tile.lanes
-    cost += conv.channels * (x.fill_cost(operands[0], every) + values * 7)
-    cost += conv.outputs * g.fill_cost(operands[1], every)
+    cost += conv.channels * (x.cost(every) + values * 7) + conv.outputs * g.cost(every)
     held = every * found.pitch * (conv.outputs + conv.channels) * size
     if held > machine.l2 * 7 // 8:
         cost += values * (conv.outputs + conv.channels) * (8 if held <= 2 * machine.l2 else 24)
-    return cost * x.planes.bands / x.planes.images + found.sums / tile.lanes * 8 / part, found
+    return (cost / most + found.sums / tile.lanes * 8 / (found.part or PART)) * (x.each or 1), found
+
+
+def _part(x: Squares) -> int:
+    """Patches of a part: about `PART`, and of an even number of parts, where it is known how many there are."""
+    batch = x.layer.batch
+    if x.each is None or not isinstance(batch, int):
+        return round_up(PART, x.most)
+    parts = max(2, 2 * round(batch * x.each / (2 * PART)))
+    return round_up(-(-batch * x.each // parts), x.most)
