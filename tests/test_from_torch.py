@@ -272,11 +272,24 @@ def test_ops_beyond_the_core() -> None:
             return [x.masked_select(x > 0), t.bincount(n, minlength=5), *t.unique(n, return_inverse=True,
                                                                                   return_counts=True)]
 
+    class Grouped(t.nn.Module):
+        def forward(self, x: Any, w: Any, n: Any) -> Any:
+            a = w[0] + 4 * t.eye(4)
+            rows = [t.segment_reduce(x, how, lengths=n) for how in ("sum", "mean", "max", "min", "prod")]
+            return [*t.mode(x, 0)[:1], *t.mode(x, 1, keepdim=True)[:1], *t.linalg.lu(a), *t.linalg.lu_factor(a),
+                    t.linalg.lu_solve(*t.linalg.lu_factor(a), x.mT), *rows,
+                    t.repeat_interleave(x, n, dim=0, output_size=3),
+                    t._grouped_mm(x.repeat(1, 2).bfloat16(), w.repeat(1, 2, 2).bfloat16(), n.cumsum(0).int()).float()]
+
     generator = t.Generator().manual_seed(0)
     x, z = (t.randint(-2, 3, (3, 4), generator=generator) + 0.5 * k for k in (1, 0))
     own = stt.from_torch(Many(), (x, z))
     for f in (own, st.compile(own)):
         close(f(st.from_dlpack(x), st.from_dlpack(z)), Many()(x, z))
+    w, n = t.randn(3, 4, 4, generator=generator), t.tensor([1, 0, 2])
+    own = stt.from_torch(Grouped(), (x, w[:, :, :4], n))
+    for f in (own, st.compile(own)):
+        close(f(*map(st.from_dlpack, (x, w, n))), Grouped()(x, w, n))
     n = t.tensor([3, 1, 3])
     close(stt.from_torch(Counted(), (x, n))(st.from_dlpack(x), st.from_dlpack(n)), Counted()(x, n))
 

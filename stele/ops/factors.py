@@ -281,7 +281,7 @@ class Exchanged(Lapack):
         if not x[0].shape or (isinstance(many := x[0].shape[-1], int) and isinstance(self.n, int) and many > self.n):
             raise ShapeError(f"exchanges of {self.n} rows are pivots (..., k), one for each at most, got "
                              f"{show(x[0].shape)}")
-        return x[0].with_shape((*x[0].shape[:-1], self.n))
+        return x[0].with_shape((*x[0].shape[:-1], self.n)).with_dtype(int64)
 
     def compute(self, *x: Array) -> Array:
         (swaps,) = x
@@ -295,7 +295,7 @@ class Exchanged(Lapack):
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
-        return (cls(4), (np.array([[2, 1, 3], [3, 3, 3]]),)),
+        return tuple((cls(4), (np.array([[2, 1, 3], [3, 3, 3]], dtype),)) for dtype in (np.int64, np.uint8))
 
 
 class Eigh(Factor, Symmetric):

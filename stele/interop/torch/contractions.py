@@ -113,7 +113,19 @@ def complex_to_complex(x: Any, dims: Sequence[int], how: int, forward: bool) -> 
     return f(x, axes=tuple(dims), norm=norm)
 
 
+def grouped(x: Any, w: Any, ends: Any = None, bias: Any = None, dtype: Any = None) -> Any:
+    """Products of rows with the matrix of their group, of which each ends at a row: zeros behind the last one."""
+    if ends is None or bias is not None or (x.ndim, w.ndim) != (2, 3):
+        raise DataError("grouped products are of rows (M, K) with matrices (G, K, N) here, without a bias")
+    groups, k, n = w.shape
+    of = st.searchsorted(ends, st.arange(x.shape[0], dtype=ends.dtype), "right")
+    apart = st.where((of[:, None] == st.arange(groups))[..., None], x[:, None], 0)
+    y = apart.reshape((-1, groups * k)) @ w.reshape((groups * k, n))
+    return y if dtype is None else y.astype(dtype)
+
+
 RULES: Rules = {
+    "_grouped_mm": grouped, "transformers::grouped_mm_fallback": grouped,
     "mm bmm matmul mv dot": lambda x, z: x @ z, "addmm baddbmm": addmm, "addbmm": addbmm, "linear": linear,
     "convolution": convolution, "convolution_backward": convolution_gradient,
     "conv1d conv2d conv3d conv1d.padding conv2d.padding conv3d.padding": layer,

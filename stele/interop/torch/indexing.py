@@ -144,6 +144,7 @@ def nonzero(x: Any) -> Any:
 
 
 RULES: Rules = {
+    "repeat_interleave.Tensor": lambda n, size=None: st.repeat(st.arange(n.shape[0], dtype=n.dtype), n, size=size),
     "index.Tensor": lambda x, indices: x[key(indices)], "index_put": index_put,
     "index_select": lambda x, dim, i: st.take(row(x), i, axis=dim) if x.ndim else st.take(row(x), i, axis=0
                                                                                           ).reshape(()),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import stele as st
+from stele.errors import DataError
 from stele.interop.torch.elementwise import Rules
 
 
@@ -38,7 +39,30 @@ def eigh(x: Any, side: str = "L", vectors: bool = True) -> Any:
     return tuple(st.linalg.eigh(x, side)) if vectors else (st.linalg.eigvalsh(x, side), None)
 
 
+def lu(x: Any, pivot: bool = True) -> Any:
+    """A permutation, and triangular factors of x."""
+    if not pivot:
+        raise DataError("factors of matrices exchange rows here, got lu with pivot=False")
+    return tuple(st.linalg.lu(x))
+
+
+def lu_factor(x: Any, pivot: bool = True, check: bool = False) -> Any:
+    """Both factors in one matrix, and exchanged rows, which PyTorch counts from 1."""
+    if not pivot:
+        raise DataError("factors of matrices exchange rows here, got lu_factor with pivot=False")
+    y, pivots = st.linalg.lu_factor(x)
+    return y, (pivots + 1).astype("int32"), fine(x)
+
+
+def lu_solve(x: Any, pivots: Any, b: Any, left: bool = True, adjoint: bool = False) -> Any:
+    """The solutions of a @ y = b by the factors of a."""
+    if adjoint or not left:
+        raise DataError("lu_solve solves a @ y = b here, got adjoint=True or left=False")
+    return st.linalg.lu_solve(x, pivots - 1, b)
+
+
 RULES: Rules = {
+    "linalg_lu": lu, "linalg_lu_factor_ex": lu_factor, "linalg_lu_solve": lu_solve,
     "linalg_inv_ex": lambda x, check=False: (st.linalg.inv(x), fine(x)),
     "linalg_cholesky_ex": lambda x, upper=False, check=False: (st.linalg.cholesky(x, upper=upper), fine(x)),
     "_linalg_det": lambda x: (st.linalg.det(x), None, None),

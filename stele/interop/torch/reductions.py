@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stele as st
+from stele.errors import DataError
 from stele.interop.torch.elementwise import Rules, truth
 from stele.nn import functional as F
 
@@ -124,7 +125,30 @@ def middle(f: Reduction) -> Reduction:
     return lambda x, dim, keep=False: f(x, axis=dim, keepdims=keep, method="lower", return_indices=True)
 
 
+def mode(x: Any, dim: int = -1, keep: bool = False) -> Any:
+    """The most frequent element along an axis, the least of several, and where it stands last."""
+    y, at = st.sort(st.swapaxes(x, dim, -1), axis=-1, return_indices=True)
+    place = st.arange(y.shape[-1])
+    is_new = st.concat([st.ones_like(y[..., :1], dtype="bool"), y[..., 1:] != y[..., :-1]], axis=-1)
+    often = place - st.cummax(st.where(is_new, place, 0), axis=-1)
+    k = st.argmax(often, axis=-1, keepdims=True)
+    found = [st.swapaxes(st.take_along_axis(z, k, axis=-1), dim, -1) for z in (y, at)]
+    return tuple(found if keep else [z.squeeze(dim) for z in found])
+
+
+def segment_reduce(x: Any, reduce: str, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: int = 0,
+                   unsafe: bool = False, initial: Any = None) -> Any:
+    """Sums, means, products or extremes of stretches of rows."""
+    if lengths is None or lengths.ndim > 1 or axis or initial is not None:
+        raise DataError("segment_reduce takes lengths of rows here, got offsets, another axis or an initial value")
+    of = st.repeat(st.arange(lengths.shape[0]), lengths, size=x.shape[0])
+    f = {"prod": st.segment_prod, "max": st.segment_max, "min": st.segment_min}.get(reduce, st.segment_sum)
+    y = f(x, of, lengths.shape[0])
+    return y / lengths.astype(x.dtype).reshape((-1, *[1] * (x.ndim - 1))) if reduce == "mean" else y
+
+
 RULES: Rules = {
+    "mode": mode, "segment_reduce": segment_reduce,
     "sum": whole(st.sum), "sum.dim_IntList": over(st.sum), "mean": whole(st.mean), "mean.dim": over(st.mean),
     "prod": whole(st.prod), "prod.dim_int": over(st.prod),
     "amax": lambda x, dim, keep: extreme(x, True, dim, keep),
