@@ -92,6 +92,8 @@ def layers(x: Any, u: Any, w: Any) -> Any:
 @pytest.mark.parametrize("level", ["native", "x86-64-v3"])
 def test_what_a_product_leaves_for_another_is_rounded_on_every_cpu(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a CPU has no products of bfloat16, operands that are float32 in memory are taken as they are."""
+    if level != "native" and not detect().triple.startswith("x86_64"):
+        pytest.skip("levels are of x86-64")
     monkeypatch.setenv("STELE_TARGET", level)
     x, u, w = numbers(48, 40), numbers(40, 64), numbers(64, 30)
     kept = rounded if detect().bf16 else np.asarray
