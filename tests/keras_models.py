@@ -157,6 +157,18 @@ def rescaled(k: Any) -> Any:
     return k.Model(x, [layer(x) for layer in layers])
 
 
+def categories(k: Any) -> Any:
+    L, x, z, one = k.layers, k.Input((3,), dtype="int64"), k.Input((4,)), k.Input((1,), dtype="int64")
+    modes, words = ("one_hot", "multi_hot", "count"), [2, 5, 4]
+    made = [L.CategoryEncoding(8, output_mode=mode)(x) for mode in modes]
+    made += [L.Discretization([-0.5, 0.0, 1.0], output_mode=mode)(z) for mode in ("int", *modes)]
+    made += [L.IntegerLookup(vocabulary=words, output_mode=mode)(x) for mode in ("int", *modes)]
+    made += [L.IntegerLookup(vocabulary=words, num_oov_indices=2, mask_token=0)(x),
+             L.IntegerLookup(vocabulary=[-1, *words], output_mode="one_hot")(one),
+             L.IntegerLookup(vocabulary=[*words, *range(6, 12)], invert=True)(x)]
+    return k.Model([x, z, one], made)
+
+
 def frozen(k: Any) -> Any:
     model = k.Sequential([k.Input((4,)), k.layers.Dense(4), k.layers.BatchNormalization(), k.layers.Dense(2)])
     model.layers[0].trainable = model.layers[1].trainable = False
@@ -302,6 +314,7 @@ MODELS: Mapping[str, Callable[[Any], Any]] = {
     "recurrent": recurrent, "text": text, "masked": masked, "attentive": attentive, "arithmetic": arithmetic,
     "convolved-last": convolved("channels_last"), "convolved-first": convolved("channels_first"), "grouped": grouped,
     "adaptive": adaptive, "stateful": stateful, "frozen-within": frozen_within,
+    "categories": categories,
 }
 
 
@@ -355,7 +368,11 @@ def record_second() -> dict[str, bytes]:
 def asked(model: Any, batch: int = 2) -> list[Array]:
     """What a model of Keras answers."""
     given = inputs([(tuple(x.shape), str(x.dtype)) for x in model.inputs], batch)
-    call = import_module("jax").jit(lambda x: model(x, training=False))
+    def call(x: Any) -> Any:
+        return model(x, training=False)
+
+    if not any("Lookup" in type(layer).__name__ for layer in model.layers):     # these are TensorFlow's, and not traced
+        call = import_module("jax").jit(call)
     made = call(given[0] if len(given) == 1 else given)
     leaves = [made[key] for key in sorted(made)] if isinstance(made, dict) else made
     leaves = leaves if isinstance(leaves, list | tuple) else [leaves]

@@ -4,6 +4,7 @@ from __future__ import annotations
 from stele.interop.keras import (
     activations,
     attention,
+    categories,
     core,
     images,
     normalization,
@@ -14,6 +15,6 @@ from stele.interop.keras import (
 )
 from stele.interop.keras.call import Kinds
 
-FAMILIES = core, activations, windows, normalization, reshaping, images, recurrent, attention, operations
+FAMILIES = core, activations, windows, normalization, reshaping, images, categories, recurrent, attention, operations
 
 KINDS: Kinds = {name: kind for family in FAMILIES for name, kind in family.KINDS.items()}
