@@ -125,12 +125,27 @@ def test_trees_know_every_comparison_and_where_nan_goes() -> None:
     ({"nodes_truenodeids": [9, 0, 0, 1, 2, 0, 0, 0]}, "a node of their own behind each side"),
     ({"target_nodeids": [1, 2, 2, 2, 3, 9]}, "a node of their own behind each side of a split and for each weight"),
     ({"target_ids": [0, 0, 1, 0, 0, 2]}, "number their nodes and targets below 2, got 0 to 2"),
+    ({"nodes_modes": ["BRANCH_LQ"] * 8}, "nodes_modes are of BRANCH_LEQ"),
+    ({"aggregate_function": "SOM"}, "aggregate_function of .* is one of AVERAGE, SUM, MIN, MAX, got 'SOM'"),
     ({"nodes_values": [0.5]}, "as many features, modes, splits"),
     ({"nodes_featureids": [0, 0, 0, 1, 3, 0, 0, 0]}, "trees ask for feature 3, got 3 of them"),
 ])
 def test_damaged_trees_are_refused(change: dict[str, Any], words: str) -> None:
     with pytest.raises(DataError, match=words):
         ran("TreeEnsembleRegressor", REGRESSES | change, X)
+
+
+@pytest.mark.parametrize(("op", "given", "change", "words"), [
+    ("LinearRegressor", CASES["linear"][1], {"targets": 4}, "coefficients of .* are rows of one length, 4 of them"),
+    ("LinearRegressor", CASES["linear"][1], {"post_transform": "SOFT"}, "is one of NONE, SOFTMAX"),
+    ("SVMRegressor", {key: v for key, v in VECTORS.items() if key != "rho"}, {}, "needs rho"),
+    ("SVMRegressor", VECTORS, {"kernel_type": "COSINE"}, "is one of LINEAR, POLY"),
+    ("SVMClassifier", PAIRS, {"rho": [1.0]}, "a coefficient for each vector and other class, got 3 vectors"),
+    ("Normalizer", {}, {"norm": "L3"}, "is one of MAX, L1, L2"),
+])
+def test_damaged_attributes_are_refused(op: str, given: dict[str, Any], change: dict[str, Any], words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        ran(op, given | change, X)
 
 
 def test_classes_of_words_and_dicts_of_scores() -> None:

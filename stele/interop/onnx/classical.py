@@ -14,6 +14,7 @@ from stele.interop.onnx.model import Array
 from stele.interop.onnx.values import Call, Rules, host, value
 
 DOMAIN = "ai.onnx.ml"
+KERNELS = "LINEAR", "POLY", "RBF", "SIGMOID"
 POSTS = "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"
 
 
@@ -22,29 +23,50 @@ def numbers(c: Call, name: str, dtype: Any = np.float32) -> Array:
     return np.asarray(host(c.get(name, ())), dtype).reshape(-1)
 
 
+def word(c: Call, name: str, known: tuple[str, ...], default: str) -> str:
+    """An attribute that is one of the words that are known."""
+    if (found := c.get(name, default)) not in known:
+        raise DataError(f"{name} of {c.node} is one of {', '.join(known)}, got {found!r:.80}")
+    return found
+
+
+def one(c: Call, name: str) -> float:
+    """The first number of an attribute."""
+    if not (found := numbers(c, name)).size:
+        raise DataError(f"{c.node} needs {name}")
+    return float(found[0])
+
+
+def table(c: Call, name: str, rows: int) -> Array:
+    """An attribute as so many rows."""
+    found = numbers(c, name)
+    if not rows or found.size % rows:
+        raise DataError(f"{name} of {c.node} are rows of one length, {rows} of them, got {found.size} numbers")
+    return found.reshape(rows, -1)
+
+
 def floats(x: Any) -> Any:
     """Features that are multiplied: float32 for whole numbers."""
     return x if x.dtype in (st.float32, st.float64) else x.astype("float32")
 
 
-def post(which: Any, y: Any) -> Any:
-    """What becomes of scores, by the word of POSTS or its place: softmax, also without what is 0, logistic, probit."""
-    word = POSTS[which] if isinstance(which, int) else which
-    if word == "SOFTMAX":
+def post(how: str, y: Any) -> Any:
+    """What becomes of scores, by the word of POSTS: softmax, also without what is 0, logistic, probit."""
+    if how == "SOFTMAX":
         return st.softmax(y, -1)
-    if word == "LOGISTIC":
+    if how == "LOGISTIC":
         return st.sigmoid(y)
-    if word == "SOFTMAX_ZERO":
+    if how == "SOFTMAX_ZERO":
         return st.where(y == 0, 0, st.softmax(st.where(y == 0, -st.inf, y), -1)).astype(y.dtype)
-    return st.ndtri(y) if word == "PROBIT" else y
+    return st.ndtri(y) if how == "PROBIT" else y
 
 
 def scores(c: Call, y: Any, positive: bool) -> Any:
     """The scores of classes: of two where there is one, which is that of the second, a probability if `positive`."""
-    word = c.get("post_transform", "NONE")
+    how = word(c, "post_transform", POSTS, "NONE")
     if y.shape[1] == 1:
-        y = st.concat([1 - y if (positive and word == "NONE") or word == "PROBIT" else -y, y], axis=1)
-    return post(word, y).astype("float32")
+        y = st.concat([1 - y if (positive and how == "NONE") or how == "PROBIT" else -y, y], axis=1)
+    return post(how, y).astype("float32")
 
 
 def labels(c: Call, at: Any, *kinds: str) -> Any:
@@ -57,9 +79,8 @@ def labels(c: Call, at: Any, *kinds: str) -> Any:
 
 def weighted(c: Call, x: Any, rows: int) -> Any:
     """Products of features with so many rows of coefficients, and what is added to them."""
-    w, b = (numbers(c, name).reshape(rows, -1) for name in ("coefficients", "intercepts"))
-    y = floats(x) @ st.tensor(w.T)
-    return y + st.tensor(b.reshape(-1)) if b.size else y
+    y, b = floats(x) @ st.tensor(table(c, "coefficients", rows).T), numbers(c, "intercepts")
+    return y + st.tensor(b) if b.size else y
 
 
 def linear_classifier(c: Call, x: Any) -> Any:
@@ -73,49 +94,52 @@ def linear_classifier(c: Call, x: Any) -> Any:
 
 def linear_regressor(c: Call, x: Any) -> Any:
     """Sums of weighted features."""
-    return post(c.get("post_transform", "NONE"), weighted(c, x, c.get("targets", 1)))
+    return post(word(c, "post_transform", POSTS, "NONE"), weighted(c, x, c.get("targets", 1)))
 
 
 def kernel(c: Call, x: Any, vectors: Array) -> Any:
     """How near rows are to support vectors (N, V)."""
-    gamma, shift, degree = numbers(c, "kernel_params") if c.get("kernel_params") else (0.0, 0.0, 0.0)
-    word = c.get("kernel_type", "LINEAR")
-    if word == "RBF":
+    gamma, shift, degree = (*numbers(c, "kernel_params"), 0.0, 0.0, 0.0)[:3]
+    how = word(c, "kernel_type", KERNELS, "LINEAR")
+    if how == "RBF":
         away = x[:, None, :] - st.tensor(vectors)
         return st.exp(-float(gamma) * (away * away).sum(axis=-1))
     y = x @ st.tensor(vectors.T)
-    if word == "POLY":
+    if how == "POLY":
         return (y * float(gamma) + float(shift)) ** int(degree)
-    return st.tanh(y * float(gamma) + float(shift)) if word == "SIGMOID" else y
+    return st.tanh(y * float(gamma) + float(shift)) if how == "SIGMOID" else y
 
 
 def svm_regressor(c: Call, x: Any) -> Any:
     """What support vectors say, or whether a row is one of theirs: 1 or -1."""
     count, w = c.get("n_supports", 0), numbers(c, "coefficients")
     x = floats(x)
-    near = kernel(c, x, numbers(c, "support_vectors").reshape(count, -1)) if count else x
-    y = (near @ st.tensor(w) + float(numbers(c, "rho")[0]))[:, None]
+    near = kernel(c, x, table(c, "support_vectors", count)) if count else x
+    y = (near @ st.tensor(w) + one(c, "rho"))[:, None]
     if c.get("one_class", 0):
         return st.where(y > 0, 1, -1).astype("float32")
-    return post(c.get("post_transform", "NONE"), y).astype("float32")
+    return post(word(c, "post_transform", POSTS, "NONE"), y).astype("float32")
 
 
 def svm_classifier(c: Call, x: Any) -> Any:
     """The class that wins most pairs; its scores are those of pairs, or probabilities."""
-    w, rho, of = numbers(c, "coefficients"), numbers(c, "rho"), numbers(c, "vectors_per_class", np.int64)
+    rho, of = numbers(c, "rho"), numbers(c, "vectors_per_class", np.int64)
     classes = max(len(c.get("classlabels_ints") or c.get("classlabels_strings") or ()), 1)
     x = floats(x)
     if not of.size:
-        y = x @ st.tensor(w.reshape(classes, -1).T) + float(rho[0])
+        y = x @ st.tensor(table(c, "coefficients", classes).T) + one(c, "rho")
         return labels(c, st.argmax(y, axis=1), "strings", "ints"), scores(c, y, positive=False)
     pairs = [*combinations(range(classes), 2)]
-    weights, starts = w.reshape(-1, of.sum()), [*np.cumsum([0, *of])]
-    table, votes = np.zeros((of.sum(), len(pairs)), np.float32), np.zeros((2, len(pairs), classes), np.float32)
+    weights, starts = table(c, "coefficients", classes - 1), [*np.cumsum([0, *of])]
+    if weights.shape[1] != of.sum() or len(of) != classes or len(rho) != len(pairs):
+        raise DataError(f"{c.node} has vectors for each of {classes} classes and a coefficient for each vector and "
+                        f"other class, got {of.sum()} vectors, {weights.size} coefficients, {len(rho)} bounds")
+    products, votes = np.zeros((of.sum(), len(pairs)), np.float32), np.zeros((2, len(pairs), classes), np.float32)
     for k, (i, j) in enumerate(pairs):
-        table[starts[i]:starts[i + 1], k] = weights[j - 1, starts[i]:starts[i + 1]]
-        table[starts[j]:starts[j + 1], k] = weights[i, starts[j]:starts[j + 1]]
+        products[starts[i]:starts[i + 1], k] = weights[j - 1, starts[i]:starts[i + 1]]
+        products[starts[j]:starts[j + 1], k] = weights[i, starts[j]:starts[j + 1]]
         votes[0, k, i] = votes[1, k, j] = 1
-    y = kernel(c, x, numbers(c, "support_vectors").reshape(of.sum(), -1)) @ st.tensor(table) + st.tensor(rho)
+    y = kernel(c, x, table(c, "support_vectors", of.sum())) @ st.tensor(products) + st.tensor(rho)
     won = (y > 0).astype("float32")
     at = st.argmax(won @ st.tensor(votes[0]) + (1 - won) @ st.tensor(votes[1]), axis=1)
     a, b = numbers(c, "prob_a"), numbers(c, "prob_b")
@@ -154,7 +178,7 @@ def normalise(c: Call, x: Any) -> Any:
     """Rows divided by their norm."""
     x = floats(x)
     size = {"MAX": lambda: st.abs(x).max(axis=-1, keepdims=True), "L1": lambda: st.abs(x).sum(axis=-1, keepdims=True),
-            "L2": lambda: st.sqrt((x * x).sum(axis=-1, keepdims=True))}[c.get("norm", "MAX")]()
+            "L2": lambda: st.sqrt((x * x).sum(axis=-1, keepdims=True))}[word(c, "norm", ("MAX", "L1", "L2"), "MAX")]()
     return x / st.where(size == 0, 1, size)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import stele as st
 from stele.errors import DataError
-from stele.interop.onnx.classical import DOMAIN, POSTS, floats, labels, numbers, post, scores
+from stele.interop.onnx.classical import DOMAIN, POSTS, floats, labels, numbers, post, scores, word
 from stele.interop.onnx.model import Array
 from stele.interop.onnx.values import Call, Rules, host
 
@@ -51,6 +51,8 @@ def old(c: Call, kind: str, targets: int) -> Forest:
     trees = ids("nodes_treeids")
     keys = [*zip(trees.tolist(), ids("nodes_nodeids").tolist())]
     at = {key: k for k, key in enumerate(keys)}
+    if unknown := set(c.get("nodes_modes", ())) - {*MODES}:
+        raise DataError(f"nodes_modes are of {', '.join(MODES)}, got {unknown!r:.80}")
     mode = np.array([MODES.index(word) for word in c.get("nodes_modes", ())], np.int64)
     own = np.arange(len(keys))
 
@@ -68,7 +70,7 @@ def old(c: Call, kind: str, targets: int) -> Forest:
     missing = ids("nodes_missing_value_tracks_true") if c.get("nodes_missing_value_tracks_true") else np.zeros_like(own)
     roots = np.unique(trees, return_index=True)[1]
     return forest(roots, ids("nodes_featureids"), mode, column("nodes_values"), (), yes, no, missing, ends,
-                  ids(f"{kind}_ids"), column(f"{kind}_weights"), targets, c.get("aggregate_function", "SUM"))
+                  ids(f"{kind}_ids"), column(f"{kind}_weights"), targets, word(c, "aggregate_function", FOLDS, "SUM"))
 
 
 def new(c: Call) -> Forest:
@@ -87,7 +89,7 @@ def new(c: Call) -> Forest:
                   () if asked is None else host(asked).reshape(-1), yes, no,
                   np.concatenate([missing if missing.size else np.zeros(count, np.int64), more]), own,
                   numbers(c, "leaf_targetids", np.int64), weights, c.get("n_targets"),
-                  FOLDS[c.get("aggregate_function", 1)])
+                  named(c, "aggregate_function", FOLDS, 1))
 
 
 def forest(roots: Array, feature: Array, mode: Array, split: Array, asked: Sequence[Any] | Array, yes: Array, no: Array,
@@ -173,7 +175,7 @@ def based(c: Call, y: Any) -> Any:
 def regressor(c: Call, x: Any) -> Any:
     """Totals of trees, as float32."""
     y = folded(old(c, "target", c.get("n_targets", 1)), floats(x), c.get("aggregate_function", "SUM"))
-    return post(c.get("post_transform", "NONE"), based(c, y)).astype("float32")
+    return post(word(c, "post_transform", POSTS, "NONE"), based(c, y)).astype("float32")
 
 
 def classifier(c: Call, x: Any) -> Any:
@@ -194,8 +196,15 @@ def classifier(c: Call, x: Any) -> Any:
 
 def ensemble(c: Call, x: Any) -> Any:
     """Totals of trees, in the dtype of the rows."""
-    fold, word = FOLDS[c.get("aggregate_function", 1)], POSTS[c.get("post_transform", 0)]
-    return post(word, folded(new(c), x, fold)).astype(x.dtype)
+    fold, how = named(c, "aggregate_function", FOLDS, 1), named(c, "post_transform", POSTS, 0)
+    return post(how, folded(new(c), x, fold)).astype(x.dtype)
+
+
+def named(c: Call, name: str, known: tuple[str, ...], default: int) -> str:
+    """A word that a node says by its place."""
+    if not 0 <= (k := c.get(name, default)) < len(known):
+        raise DataError(f"{name} of {c.node} is a number below {len(known)}, got {k}")
+    return known[k]
 
 
 RULES: Rules = {f"{DOMAIN}:TreeEnsemble": ensemble, f"{DOMAIN}:TreeEnsembleClassifier": classifier,
