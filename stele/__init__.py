@@ -70,11 +70,12 @@ ELSEWHERE = "errors", "metrics", "data", "optim", "nn", "nn.functional", "fft", 
 FAMILIES = {
     "arrays.families": """
 addmm argsort avg_pool2d bucketize conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
-convolve corrcoef count_nonzero cov cummax cummin cumulative_prod cumulative_sum diff digamma einsum entr erfcx
-erfinv histogram i0 i0e i1 i1e index_add inner interp isin kron kthvalue lgamma log_ndtr logaddexp2 logcumsumexp
-logit max_pool2d median nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar
-ndtr ndtri norm outer percentile polygamma quantile scatter searchsorted segment_max segment_min segment_prod
-segment_sum sinc sort take_along_axis tensordot top_k topk trapezoid vecdot xlog1py xlogy zeta""",
+convolve corrcoef count_nonzero cov cummax cummin cumprod cumsum cumulative_prod cumulative_sum diff digamma
+einsum entr erfcx erfinv histogram i0 i0e i1 i1e index_add inner interp isin kron kthvalue lgamma log_ndtr
+logaddexp2 logcumsumexp logit max_pool2d median nanmax nanmean nanmedian nanmin nanpercentile nanprod
+nanquantile nanstd nansum nanvar ndtr ndtri norm outer percentile polygamma quantile scatter searchsorted
+segment_max segment_min segment_prod segment_sum sinc sort take_along_axis tensordot top_k topk trapezoid vecdot
+xlog1py xlogy zeta""",
     "arrays.sized": """
 argwhere bincount broadcast_shapes masked_select nonzero repeat tril_indices triu_indices unique unique_all
 unique_counts unique_inverse unique_values where""",

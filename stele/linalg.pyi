@@ -38,10 +38,10 @@ def cho_solve(x: TensorLike, b: TensorLike, upper: bool=False) -> Tensor:
 def solve(x: TensorLike, b: TensorLike) -> Tensor:
     """The y with x @ y = `b`: (..., n, n) and (..., n, k) -> (..., n, k), over leading axes that broadcast.
 
-    A `b` of one axis is a vector, and so is y (the array API standard's rule); where b is no stack of matrices for x,
-    but one (..., n) of vectors, y is one too (PyTorch's). float64 where one of them is, else float32; 16-bit floats are
-    solved in float32 and rounded once. Raises ShapeError where x is not square or the sizes differ and, when run,
-    NumPy's LinAlgError where a matrix is exactly singular.
+    A `b` of one axis is a vector, and so is y, another a stack of matrices (the array API standard's rule); where it is
+    none for x, but one (..., n) of vectors, y is one too (PyTorch's). float64 where one of them is, else float32;
+    16-bit floats are solved in float32 and rounded once. Raises ShapeError where x is not square or the sizes differ
+    and, when run, NumPy's LinAlgError where a matrix is exactly singular.
 
     >>> x = st.tensor([[3.0, 1.0], [1.0, 2.0]])
     >>> y = st.linalg.solve(x, st.tensor([9.0, 8.0]))
@@ -171,11 +171,12 @@ def eigvalsh(x: TensorLike, UPLO: str='L') -> Tensor:
     >>> st.linalg.eigvalsh(st.tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
     [1.0, 2.0]
     """
-def svd(x: TensorLike, full_matrices: bool=True) -> SVDResult:
+def svd(x: TensorLike, full_matrices: bool=True, hermitian: bool=False) -> SVDResult:
     """`U`, the singular values `S` (..., k), descending, and `Vh` with U * S @ Vh = x, of matrices x (..., m, n).
 
     k is the smaller of m and n. U is (..., m, m) and Vh (..., n, n); without `full_matrices` U is (..., m, k) and Vh
-    (..., k, n). The first large element of real columns of U is above 0. Gradients of what depends on such a choice
+    (..., k, n). Of `hermitian` matrices the lower triangle is read alone. The first large element of real columns of U
+    is above 0. Gradients of what depends on such a choice
     mean nothing; those of U and Vh hold where singular values differ and none is 0, and parts that belong to equal ones
     are left out, where PyTorch and JAX give NaN. Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes
     and, when run, NumPy's LinAlgError for NaN and infinities.

@@ -55,10 +55,10 @@ PyTorch's for the same inputs in float64 instead: its own has four digits near p
 Left out are gradients that PyTorch refuses, and derivatives at NaN, which differ with the length of a row in PyTorch
 itself. Each row is written by `python -m tests.long_conformance --live KIND --dtype DTYPE --seed SEED --most MOST`.
 
-Rows of 26 November 2026 are by `STELE_BACKEND=reference`, whose bits native code has (`tests/test_scalars.py`). On 23
-November, by PyTorch's float32 alone and without the conventions above, 298 and 296 of 301 ops passed for another seed
-in float32, 290 and 281 of 298 of the reference inputs, natively. What these samples found in the end: `zeta` was NaN
-for negative arguments and whole exponents.
+Rows of 26 and 27 November 2026 are by `STELE_BACKEND=reference`, whose bits native code has (`tests/test_scalars.py`).
+On 23 November, by PyTorch's float32 alone and without the conventions above, 298 and 296 of 301 ops passed for another
+seed in float32, 290 and 281 of 298 of the reference inputs, natively. What these samples found in the end: `zeta` was
+NaN for negative arguments and whole exponents.
 
 | samples | at most | calls | passed | by convention | refused | no spelling | wrong | forward | gradients | date |
 |---|---|---|---|---|---|---|---|---|---|---|

@@ -202,6 +202,7 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
                                              lambda: interop.run_node(NODE, [])),
     "stele.interop.onnx.OnnxModule":        (lambda: interop.load(EMPTY)(x),),
     "stele.interop.onnx.Prepared":          (lambda: interop.prepare(EMPTY).run([x]),),
+    "stele.polysub":                        (lambda: st.polysub([True], [False]),),
     "stele.linalg.cholesky":                (lambda: st.linalg.cholesky(st.tensor([[-1.0]])).numpy(),
                                              lambda: st.linalg.cholesky(st.ones((1, 1), dtype="float16"))),
     "stele.linalg.eig":                     (lambda: st.linalg.eig(nan).eigenvalues.numpy(),),

@@ -262,6 +262,9 @@ def test_ops_beyond_the_core() -> None:
                     x[0].masked_scatter(z > 0, t.arange(12.0)), t.nextafter(x, z),
                     t.fft.ifft(t.fft.fft(x)).conj().real, t.special.log_ndtr(x), t.special.ndtri(z.sigmoid()),
                     t.linalg.cholesky(x @ x.mT + t.eye(3)),
+                    t.linalg.solve(t.eye(3) * 2 + t.ones(2, 3, 3), z),      # one stack of columns for two matrices
+                    t.linalg.solve(t.eye(3) * 2 + t.ones(4, 3, 3), z.mT),
+                    t.linalg.solve(z[:, :3] + t.eye(3) * 9, z[:, 0]),
                     t.linalg.pinv(x + t.eye(3, 4)), t.linalg.eigvals(t.diag(z[:, 0])).real,
                     t.nn.functional.adaptive_max_pool3d(x.reshape(1, 3, 2, 2), (2, 1, 1)),
                     t.nn.functional.hinge_embedding_loss(x, t.ones(3, 4).neg()), t.linalg.vector_norm(x, 3, dim=1),

@@ -179,16 +179,16 @@ def nanargmin(x: TensorLike, axis: int | None=None, keepdims: bool=False) -> Ten
     >>> st.nanargmin(st.tensor([float("nan"), 1.0, 3.0])).tolist()
     1
     """
-def partition(x: TensorLike, kth: int | Sequence[int], axis: int=-1) -> Tensor:
+def partition(x: TensorLike, kth: int | Sequence[int], axis: int | None=-1) -> Tensor:
     """The elements along an axis with number `kth`, or several, where they stand in order: here all of them are.
 
-    In the dtype of x. Raises ShapeError for a kth that there is not.
+    Of the flat array for None. In the dtype of x. Raises ShapeError for a kth that there is not.
 
     >>> st.partition(st.tensor([3, 1, 2]), 1).tolist()
     [1, 2, 3]
     """
-def argpartition(x: TensorLike, kth: int | Sequence[int], axis: int=-1) -> Tensor:
-    """The positions of the elements of `partition` with the same `kth`: those of `argsort`.
+def argpartition(x: TensorLike, kth: int | Sequence[int], axis: int | None=-1) -> Tensor:
+    """The positions of the elements of `partition` with the same `kth` and axis: those of `argsort`.
 
     Raises ShapeError for an axis that x does not have, DTypeError for complex numbers.
 

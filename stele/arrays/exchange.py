@@ -69,8 +69,6 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "nan_to_num":   lambda x, copy=True, nan=0.0, posinf=None, neginf=None: (listed if copy else x.rebind)(
                         stele().nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)),
     "copyto":       lambda dst, src, where=None: stele().copyto(dst, src, where),
-    "cumsum":       lambda a, axis=None, dtype=None: stele().cumulative_sum(*flat(a, axis), dtype=dtype),
-    "cumprod":      lambda a, axis=None, dtype=None: stele().cumulative_prod(*flat(a, axis), dtype=dtype),
     "split":        lambda ary, indices_or_sections, axis=0: stele().split(
                         ary, sections(ary.shape[axis], indices_or_sections), axis=axis),
     "pad":          lambda array, pad_width, mode="constant", constant_values=0, stat_length=None, end_values=0: padded(

@@ -361,6 +361,23 @@ def cumulative_prod(x: TensorLike, axis: int | None=None, dtype: DTypeLike | Non
     >>> st.grad(lambda x: st.cumulative_prod(x).sum())(st.tensor([0.0, 3.0, 4.0])).tolist()
     [16.0, 0.0, 0.0]
     """
+def cumsum(x: TensorLike, axis: int | None=None, dtype: DTypeLike | None=None) -> Tensor:
+    """The running sums of `cumulative_sum`, as NumPy has them: of all elements in a row where no axis is given.
+
+    `dtype` and errors as there. Raises ShapeError for an axis that x does not have.
+
+    >>> x = st.tensor([[1, 2], [3, 4]])
+    >>> st.cumsum(x).tolist(), st.cumsum(x, axis=0).tolist()
+    ([1, 3, 6, 10], [[1, 2], [4, 6]])
+    """
+def cumprod(x: TensorLike, axis: int | None=None, dtype: DTypeLike | None=None) -> Tensor:
+    """The running products of `cumulative_prod`, as NumPy has them: of all elements in a row where no axis is given.
+
+    `dtype` and errors as there. Raises ShapeError for an axis that x does not have.
+
+    >>> st.cumprod(st.tensor([[1, 2], [3, 4]])).tolist()
+    [1, 2, 6, 24]
+    """
 def logcumsumexp(x: TensorLike, axis: int | None=None) -> Tensor:
     """The numbers log(exp(x[0]) + ... + exp(x[k])) along an axis, in the type of x; no x overflows.
 
@@ -831,17 +848,15 @@ def inner(x: TensorLike, z: TensorLike) -> Tensor:
 __all__ = ['lgamma', 'digamma', 'polygamma', 'zeta', 'sinc', 'logit', 'entr', 'i0', 'i0e', 'i1', 'i1e', 'erfinv',
     'erfcx', 'ndtr', 'ndtri', 'log_ndtr', 'xlogy', 'xlog1py', 'logaddexp2', 'addmm', 'vecdot', 'tensordot', 'conv1d',
     'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d', 'conv_transpose3d', 'max_pool2d', 'avg_pool2d',
-    'cummax', 'cummin', 'cumulative_sum', 'cumulative_prod', 'logcumsumexp', 'diff', 'trapezoid', 'sort', 'argsort',
-    'topk', 'kthvalue', 'isin', 'top_k', 'searchsorted', 'bucketize', 'norm', 'take_along_axis', 'scatter', 'index_add',
-    'segment_sum', 'segment_prod', 'segment_max', 'segment_min', 'count_nonzero', 'histogram', 'median', 'nanmedian',
-    'quantile', 'nanquantile', 'percentile', 'nanpercentile', 'nansum', 'nanprod', 'nanmean', 'nanmax', 'nanmin',
-    'nanvar', 'nanstd', 'cov', 'corrcoef', 'interp', 'convolve', 'einsum', 'kron', 'outer', 'inner', 'take_along_dim',
-    'baddbmm', 'addmv', 'cumsum', 'cumprod', 'gammaln', 'psi', 'trapz', 'ger']
+    'cummax', 'cummin', 'cumulative_sum', 'cumulative_prod', 'cumsum', 'cumprod', 'logcumsumexp', 'diff', 'trapezoid',
+    'sort', 'argsort', 'topk', 'kthvalue', 'isin', 'top_k', 'searchsorted', 'bucketize', 'norm', 'take_along_axis',
+    'scatter', 'index_add', 'segment_sum', 'segment_prod', 'segment_max', 'segment_min', 'count_nonzero', 'histogram',
+    'median', 'nanmedian', 'quantile', 'nanquantile', 'percentile', 'nanpercentile', 'nansum', 'nanprod', 'nanmean',
+    'nanmax', 'nanmin', 'nanvar', 'nanstd', 'cov', 'corrcoef', 'interp', 'convolve', 'einsum', 'kron', 'outer', 'inner',
+    'take_along_dim', 'baddbmm', 'addmv', 'gammaln', 'psi', 'trapz', 'ger']
 take_along_dim = take_along_axis
 baddbmm = addmm
 addmv = addmm
-cumsum = cumulative_sum
-cumprod = cumulative_prod
 gammaln = lgamma
 psi = digamma
 trapz = trapezoid

@@ -1349,20 +1349,21 @@ def unsqueeze(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
     >>> st.unsqueeze(x, 0).shape, st.unsqueeze(x, (0, -1)).shape
     ((1, 2, 3), (1, 2, 3, 1))
     """
-def concatenate(xs: Sequence[TensorLike], axis: int | None=0) -> Tensor:
+def concatenate(xs: Sequence[TensorLike], axis: int | None=0, dtype: DTypeLike | None=None) -> Tensor:
     """The arrays `xs`, a list of one or more, one behind the other along an axis; dtypes meet as in `add`.
 
-    Without an axis their elements in row-major order. A part (0,) beside arrays of more axes adds nothing, as of
-    PyTorch. Raises ShapeError for no arrays, and where shapes differ along another axis.
+    In another `dtype` where one is given. Without an axis their elements in row-major order. A part (0,) beside arrays
+    of more axes adds nothing, as of PyTorch. Raises ShapeError for no arrays, and where shapes differ along another
+    axis.
 
     >>> x = st.tensor([[1, 2], [3, 4]])
     >>> st.concatenate([x, x[:1]]).tolist(), st.concatenate([x, x], axis=-1).shape
     ([[1, 2], [3, 4], [1, 2]], (2, 4))
     """
-def stack(xs: Sequence[TensorLike], axis: int=0) -> Tensor:
+def stack(xs: Sequence[TensorLike], axis: int=0, dtype: DTypeLike | None=None) -> Tensor:
     """The arrays `xs`, a list of one or more of one shape, side by side along a new axis; dtypes meet as in `add`.
 
-    Raises ShapeError for no arrays, and for shapes that differ.
+    In another `dtype` where one is given. Raises ShapeError for no arrays, and for shapes that differ.
 
     >>> st.stack([st.tensor([1, 2]), st.tensor([3, 4])], axis=1).tolist()
     [[1, 3], [2, 4]]
@@ -1376,18 +1377,20 @@ def append(x: TensorLike, values: TensorLike, axis: int | None=None) -> Tensor:
     >>> st.append(st.tensor([1, 2]), st.tensor([[3], [4]])).tolist()
     [1, 2, 3, 4]
     """
-def hstack(xs: Sequence[TensorLike]) -> Tensor:
+def hstack(xs: Sequence[TensorLike], dtype: DTypeLike | None=None) -> Tensor:
     """The arrays `xs` beside each other: along the second axis, vectors along their own.
 
-    Dtypes meet as in `concatenate`. Raises ShapeError for no arrays, and where shapes differ along another axis.
+    Dtypes meet, unless a `dtype` is given, as in `concatenate`. Raises ShapeError for no arrays, and where shapes
+    differ along another axis.
 
     >>> st.hstack([st.tensor([1, 2]), st.tensor([3])]).tolist()
     [1, 2, 3]
     """
-def vstack(xs: Sequence[TensorLike]) -> Tensor:
+def vstack(xs: Sequence[TensorLike], dtype: DTypeLike | None=None) -> Tensor:
     """The arrays `xs` below each other, vectors as rows: along the first axis.
 
-    Dtypes meet as in `concatenate`. Raises ShapeError for no arrays, and where shapes differ along another axis.
+    Dtypes meet, unless a `dtype` is given, as in `concatenate`. Raises ShapeError for no arrays, and where shapes
+    differ along another axis.
 
     >>> st.vstack([st.tensor([1, 2]), st.tensor([[3, 4], [5, 6]])]).tolist()
     [[1, 2], [3, 4], [5, 6]]

@@ -1,12 +1,12 @@
 """Numbers from one end to another, evenly or by even factors, between numbers or the elements of arrays."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from stele.arrays.calling import respelling
-from stele.arrays.creation import at_home, is_held, named
+from stele.arrays.creation import asarray, at_home, is_held, named
 from stele.arrays.functions import moveaxis
 from stele.arrays.opensize import plain
 from stele.arrays.sized import where
@@ -15,20 +15,30 @@ from stele.errors import ShapeError
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.sizes import Size
-from stele.ir.types import Type, axis_of, float64, too_large
+from stele.ir.types import Type, axis_of, below, float64, too_large
 from stele.ops import arguments, generate
 
 
+@overload
+def linspace(start: TensorLike, stop: TensorLike, num: int = 50, dtype: DTypeLike | None = None,
+             device: DeviceLike = None, endpoint: bool = True, requires_grad: bool = False, axis: int = 0,
+             retstep: Literal[False] = False) -> Tensor: ...
+@overload
+def linspace(start: TensorLike, stop: TensorLike, num: int = 50, dtype: DTypeLike | None = None,
+             device: DeviceLike = None, endpoint: bool = True, requires_grad: bool = False, axis: int = 0, *,
+             retstep: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @public
 @respelling
 def linspace(start: TensorLike, stop: TensorLike, num: int = 50, dtype: DTypeLike | None = None,
-             device: DeviceLike = None, endpoint: bool = True, requires_grad: bool = False, axis: int = 0) -> Tensor:
+             device: DeviceLike = None, endpoint: bool = True, requires_grad: bool = False, axis: int = 0,
+             retstep: bool = False) -> Tensor | tuple[Tensor, Tensor]:
     """As many numbers as `num` says, evenly from `start` to `stop`, which is the last one unless `endpoint` is False.
 
     The first is start, exactly, and the last stop; one is start alone. float32 without a `dtype`, complex64 between
     complex numbers; an integer one drops fractions. `device` and `requires_grad` as of `full`. A row of num numbers.
     Between tensors, arrays or lists, which broadcast, rows of them, (num, ...), or along another `axis` of the result,
-    with gradients, in their dtype where that is one of floats. Raises ShapeError for a negative num and another axis,
+    with gradients, in their dtype where that is one of floats. With `retstep` a pair: the numbers, and the step between
+    them, NaN where there is none. Raises ShapeError for a negative num and another axis,
     DTypeError for another dtype than there is, DeviceError for a device that there is not.
 
     >>> st.linspace(0, 1, 5).tolist(), st.linspace(0, 1, 4, endpoint=False).tolist()
@@ -37,6 +47,10 @@ def linspace(start: TensorLike, stop: TensorLike, num: int = 50, dtype: DTypeLik
     [[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]]
     """
     n, closed = arguments.size(plain(num), "num of linspace"), arguments.flag(endpoint, "endpoint of linspace")
+    if arguments.flag(retstep, "retstep of linspace"):
+        line = linspace(start, stop, num, dtype, device, endpoint, requires_grad, axis)
+        kind = line.dtype if line.dtype.is_float else "float32"
+        return line, (asarray(stop, kind) - asarray(start, kind)) / (n - closed if below(closed, n) else float("nan"))
     if is_held(start) or is_held(stop):
         first, last, shares = between(start, stop, n, closed, dtype)
         made: Any = where(shares == 1, last, first + (last - first) * shares)

@@ -73,7 +73,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
 # An argument of NumPy's that functions here do not take, and what to write.
 UNSAID: Mapping[str, str] = {
     "out": "y[...] = f(x), into a tensor that there is", "where": "st.where(mask, f(x), other)",
-    "initial": "the number beside the result: st.maximum(st.max(x), initial)", "retstep": "the step as x[1] - x[0]",
+    "initial": "the number beside the result: st.maximum(st.max(x), initial)", "compute_uv": "st.linalg.svdvals(x)",
     "order": "x.T.reshape(sizes in reverse).T for the order 'F', nothing for 'C'",
     "casting": "x.astype(dtype)", "subok": "nothing: there are no subclasses of arrays", "like": "nothing",
 }
@@ -92,7 +92,7 @@ ALIASES: Mapping[str, str] = {
     "amax": "max", "amin": "min", "clamp": "clip", "mul": "multiply", "sub": "subtract", "div": "divide",
     "true_divide": "divide", "neg": "negative", "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal",
     "gt": "greater", "ge": "greater_equal", "mm": "matmul", "bmm": "matmul", "mv": "matmul", "baddbmm": "addmm",
-    "addmv": "addmm", "cumsum": "cumulative_sum", "cumprod": "cumulative_prod", "absolute": "abs", "power": "pow",
+    "addmv": "addmm", "absolute": "abs", "power": "pow",
     "mod": "remainder", "fix": "trunc", "arctan": "atan", "arctan2": "atan2", "arcsin": "asin", "arccos": "acos",
     "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "gammaln": "lgamma", "psi": "digamma",
     "expit": "sigmoid", "degrees": "rad2deg", "radians": "deg2rad", "invert": "bitwise_invert",

@@ -1007,8 +1007,8 @@ class Tensor(Familiar):
         """The angle in [-pi, pi], in radians, of the point (z, x): atan(x / z), in the quadrant that both signs say."""
     def arctanh(self) -> Tensor:
         """The number whose hyperbolic tangent is x: an infinity at 1 and -1, NaN beyond. Integers become float32."""
-    def argpartition(self, kth: builtins.int | Sequence[builtins.int], axis: builtins.int=-1) -> Tensor:
-        """The positions of the elements of `partition` with the same `kth`: those of `argsort`."""
+    def argpartition(self, kth: builtins.int | Sequence[builtins.int], axis: builtins.int | None=-1) -> Tensor:
+        """The positions of the elements of `partition` with the same `kth` and axis: those of `argsort`."""
     def argsort(self, axis: builtins.int | None=-1, descending: builtins.bool=False, stable: builtins.bool=True, kind:
             str='stable') -> Tensor:
         """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`."""
@@ -1071,12 +1071,10 @@ class Tensor(Familiar):
         """The smallest of all elements up to each one along an axis: y[k] = min(x[0], ..., x[k]), in the type of x."""
     @overload
     def cummin(self, axis: builtins.int | None=None, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
-    def cumprod(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None, include_initial:
-            builtins.bool=False) -> Tensor:
-        """The product of all elements up to each one along an axis: y[k] = x[0] * ... * x[k]."""
-    def cumsum(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None, include_initial:
-            builtins.bool=False) -> Tensor:
-        """The sum of all elements up to each one along an axis: y[k] = x[0] + ... + x[k]."""
+    def cumprod(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None) -> Tensor:
+        """The running products of `cumulative_prod`, as NumPy has them: of all elements in a row where no axis is given."""
+    def cumsum(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None) -> Tensor:
+        """The running sums of `cumulative_sum`, as NumPy has them: of all elements in a row where no axis is given."""
     def cumulative_prod(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None, include_initial:
             builtins.bool=False) -> Tensor:
         """The product of all elements up to each one along an axis: y[k] = x[0] * ... * x[k]."""
@@ -1403,11 +1401,9 @@ class Tensor(Familiar):
         """Rebinds this tensor to what `cos` gives, in its own dtype, and returns it."""
     def cosh_(self) -> Tensor:
         """Rebinds this tensor to what `cosh` gives, in its own dtype, and returns it."""
-    def cumprod_(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None, include_initial:
-            builtins.bool=False) -> Tensor:
+    def cumprod_(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None) -> Tensor:
         """Rebinds this tensor to what `cumprod` gives, in its own dtype, and returns it."""
-    def cumsum_(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None, include_initial:
-            builtins.bool=False) -> Tensor:
+    def cumsum_(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None) -> Tensor:
         """Rebinds this tensor to what `cumsum` gives, in its own dtype, and returns it."""
     def deg2rad_(self) -> Tensor:
         """Rebinds this tensor to what `deg2rad` gives, in its own dtype, and returns it."""

@@ -12,7 +12,7 @@ from stele.ir.graph import Array, OneOrPair, Op, Placed, Value
 from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
 from stele.ir.types import DType, Type, axis_of, bool_, float32, highest, int64, is_zero, lowest, promote, show
-from stele.ops.along import put_along, take_along
+from stele.ops.along import in_line, put_along, take_along
 from stele.ops.arguments import whole
 from stele.ops.control import scan
 from stele.ops.elementwise.arithmetic import Equal, NotEqual, Select
@@ -259,6 +259,19 @@ def cumulative_sum(x: Value, *, axis: int | None = None, dtype: DType | None = N
     return accumulated(CumSum, x, axis, dtype, include_initial, "cumulative_sum")
 
 
+def cumsum(x: Value, *, axis: int | None = None, dtype: DType | None = None) -> Value:
+    """The running sums of `cumulative_sum`, as NumPy has them: of all elements in a row where no axis is given.
+
+    `dtype` and errors as there. Raises ShapeError for an axis that x does not have.
+
+    >>> x = st.tensor([[1, 2], [3, 4]])
+    >>> st.cumsum(x).tolist(), st.cumsum(x, axis=0).tolist()
+    ([1, 3, 6, 10], [[1, 2], [4, 6]])
+    """
+    x, axis = in_line(x, axis)
+    return cumulative_sum(x, axis=axis, dtype=dtype)
+
+
 def cumulative_prod(x: Value, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
                     ) -> Value:
     """The product of all elements up to each one along an axis: y[k] = x[0] * ... * x[k].
@@ -273,6 +286,18 @@ def cumulative_prod(x: Value, *, axis: int | None = None, dtype: DType | None = 
     [16.0, 0.0, 0.0]
     """
     return accumulated(CumProd, x, axis, dtype, include_initial, "cumulative_prod")
+
+
+def cumprod(x: Value, *, axis: int | None = None, dtype: DType | None = None) -> Value:
+    """The running products of `cumulative_prod`, as NumPy has them: of all elements in a row where no axis is given.
+
+    `dtype` and errors as there. Raises ShapeError for an axis that x does not have.
+
+    >>> st.cumprod(st.tensor([[1, 2], [3, 4]])).tolist()
+    [1, 2, 6, 24]
+    """
+    x, axis = in_line(x, axis)
+    return cumulative_prod(x, axis=axis, dtype=dtype)
 
 
 def cummax(x: Value, *, axis: int | None = None, return_indices: bool = False) -> OneOrPair:

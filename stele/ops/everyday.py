@@ -10,7 +10,7 @@ import numpy as np
 from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Array, OneOrPair, Op, Placed, Value
 from stele.ir.sizes import Dim
-from stele.ir.types import Shape, Type, axis_of, bool_, float32, product, promote, same, show, uint8, uint64
+from stele.ir.types import Shape, Type, axis_of, below, bool_, float32, product, promote, same, show, uint8, uint64
 from stele.ops.along import in_line, take_along
 from stele.ops.arguments import whole
 from stele.ops.cumulative import cumulative_prod, cumulative_sum
@@ -305,10 +305,10 @@ def nanargmin(x: Value, *, axis: int | None = None, keepdims: bool = False) -> V
     return argmin(without_nan(x, float("inf")), axis=axis, keepdims=keepdims)
 
 
-def partition(x: Value, kth: int | Sequence[int], *, axis: int = -1) -> Value:
+def partition(x: Value, kth: int | Sequence[int], *, axis: int | None = -1) -> Value:
     """The elements along an axis with number `kth`, or several, where they stand in order: here all of them are.
 
-    In the dtype of x. Raises ShapeError for a kth that there is not.
+    Of the flat array for None. In the dtype of x. Raises ShapeError for a kth that there is not.
 
     >>> st.partition(st.tensor([3, 1, 2]), 1).tolist()
     [1, 2, 3]
@@ -316,8 +316,8 @@ def partition(x: Value, kth: int | Sequence[int], *, axis: int = -1) -> Value:
     return sort(in_axis(x, kth, axis), axis=axis)
 
 
-def argpartition(x: Value, kth: int | Sequence[int], *, axis: int = -1) -> Value:
-    """The positions of the elements of `partition` with the same `kth`: those of `argsort`.
+def argpartition(x: Value, kth: int | Sequence[int], *, axis: int | None = -1) -> Value:
+    """The positions of the elements of `partition` with the same `kth` and axis: those of `argsort`.
 
     Raises ShapeError for an axis that x does not have, DTypeError for complex numbers.
 
@@ -327,10 +327,13 @@ def argpartition(x: Value, kth: int | Sequence[int], *, axis: int = -1) -> Value
     return argsort(in_axis(x, kth, axis), axis=axis)
 
 
-def in_axis(x: Value, kth: int | Sequence[int], axis: int) -> Value:
-    """x, if it has these elements along an axis."""
+def in_axis(x: Value, kth: int | Sequence[int], axis: int | None) -> Value:
+    """x, if it has these elements along an axis, or without one."""
+    line, axis = in_line(x, axis)
+    n = line.shape[axis_of(axis, line.ndim)]
     for k in (kth,) if isinstance(kth, int) else kth:
-        axis_of(k, x.shape[axis_of(axis, x.ndim)])   # type: ignore[arg-type]
+        if below(k + n, 0) or not below(k, n):
+            raise ShapeError(f"element {k} in order of {n}: there is none")
     return x
 
 

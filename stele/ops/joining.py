@@ -12,7 +12,7 @@ import numpy as np
 from stele.errors import BadKey, ShapeError
 from stele.ir.graph import Constant, Value
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import axis_of, below, is_zero, number_of, same, show
+from stele.ir.types import DType, axis_of, below, is_zero, number_of, same, show
 from stele.ops.arguments import positive, refuse, times, whole
 from stele.ops.gather import Gather
 from stele.ops.linear import Concatenate, broadcast, cast, expand_dims, pad_axis, reshape, slice_axis, transpose
@@ -20,11 +20,12 @@ from stele.ops.linear import Concatenate, broadcast, cast, expand_dims, pad_axis
 Places = Any        # an int, a slice, or a list of ints or bools
 
 
-def concatenate(xs: Sequence[Value], *, axis: int | None = 0) -> Value:
+def concatenate(xs: Sequence[Value], *, axis: int | None = 0, dtype: DType | None = None) -> Value:
     """The arrays `xs`, a list of one or more, one behind the other along an axis; dtypes meet as in `add`.
 
-    Without an axis their elements in row-major order. A part (0,) beside arrays of more axes adds nothing, as of
-    PyTorch. Raises ShapeError for no arrays, and where shapes differ along another axis.
+    In another `dtype` where one is given. Without an axis their elements in row-major order. A part (0,) beside arrays
+    of more axes adds nothing, as of PyTorch. Raises ShapeError for no arrays, and where shapes differ along another
+    axis.
 
     >>> x = st.tensor([[1, 2], [3, 4]])
     >>> st.concatenate([x, x[:1]]).tolist(), st.concatenate([x, x], axis=-1).shape
@@ -34,15 +35,16 @@ def concatenate(xs: Sequence[Value], *, axis: int | None = 0) -> Value:
         raise ShapeError("concatenate needs at least one array, got none")
     if axis is None:
         xs, axis = [reshape(x, (-1,)) for x in xs], 0
+    xs = xs if dtype is None else [cast(x, dtype) for x in xs]
     xs = [x for x in xs if x.shape != (0,) or all(z.ndim < 2 for z in xs)]
     joined = Concatenate(axis_of(axis, xs[0].ndim))
     return xs[0] if len(xs) == 1 else joined(*xs)
 
 
-def stack(xs: Sequence[Value], *, axis: int = 0) -> Value:
+def stack(xs: Sequence[Value], *, axis: int = 0, dtype: DType | None = None) -> Value:
     """The arrays `xs`, a list of one or more of one shape, side by side along a new axis; dtypes meet as in `add`.
 
-    Raises ShapeError for no arrays, and for shapes that differ.
+    In another `dtype` where one is given. Raises ShapeError for no arrays, and for shapes that differ.
 
     >>> st.stack([st.tensor([1, 2]), st.tensor([3, 4])], axis=1).tolist()
     [[1, 3], [2, 4]]
@@ -50,7 +52,7 @@ def stack(xs: Sequence[Value], *, axis: int = 0) -> Value:
     if not xs:
         raise ShapeError("stack needs at least one array, got none")
     axis = axis_of(axis, xs[0].ndim + 1)
-    return concatenate([expand_dims(x, (axis,)) for x in xs], axis=axis)
+    return concatenate([expand_dims(x, (axis,)) for x in xs], axis=axis, dtype=dtype)
 
 
 def split(x: Value, size: int | Sequence[int], *, axis: int = 0) -> tuple[Value, ...]:
@@ -127,27 +129,29 @@ def atleast_3d(*xs: Value) -> Value | tuple[Value, ...]:
     return at_least(3, xs)
 
 
-def vstack(xs: Sequence[Value]) -> Value:
+def vstack(xs: Sequence[Value], *, dtype: DType | None = None) -> Value:
     """The arrays `xs` below each other, vectors as rows: along the first axis.
 
-    Dtypes meet as in `concatenate`. Raises ShapeError for no arrays, and where shapes differ along another axis.
+    Dtypes meet, unless a `dtype` is given, as in `concatenate`. Raises ShapeError for no arrays, and where shapes
+    differ along another axis.
 
     >>> st.vstack([st.tensor([1, 2]), st.tensor([[3, 4], [5, 6]])]).tolist()
     [[1, 2], [3, 4], [5, 6]]
     """
-    return concatenate([least(x, 2) for x in xs], axis=0)
+    return concatenate([least(x, 2) for x in xs], axis=0, dtype=dtype)
 
 
-def hstack(xs: Sequence[Value]) -> Value:
+def hstack(xs: Sequence[Value], *, dtype: DType | None = None) -> Value:
     """The arrays `xs` beside each other: along the second axis, vectors along their own.
 
-    Dtypes meet as in `concatenate`. Raises ShapeError for no arrays, and where shapes differ along another axis.
+    Dtypes meet, unless a `dtype` is given, as in `concatenate`. Raises ShapeError for no arrays, and where shapes
+    differ along another axis.
 
     >>> st.hstack([st.tensor([1, 2]), st.tensor([3])]).tolist()
     [1, 2, 3]
     """
     wide = [least(x, 1) for x in xs]
-    return concatenate(wide, axis=int(bool(wide) and wide[0].ndim > 1))
+    return concatenate(wide, axis=int(bool(wide) and wide[0].ndim > 1), dtype=dtype)
 
 
 def dstack(xs: Sequence[Value]) -> Value:

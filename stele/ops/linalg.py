@@ -160,10 +160,10 @@ def cholesky(x: Value, *, upper: bool = False) -> Value:
 def solve(x: Value, b: Value) -> Value:
     """The y with x @ y = `b`: (..., n, n) and (..., n, k) -> (..., n, k), over leading axes that broadcast.
 
-    A `b` of one axis is a vector, and so is y (the array API standard's rule); where b is no stack of matrices for x,
-    but one (..., n) of vectors, y is one too (PyTorch's). float64 where one of them is, else float32; 16-bit floats are
-    solved in float32 and rounded once. Raises ShapeError where x is not square or the sizes differ and, when run,
-    NumPy's LinAlgError where a matrix is exactly singular.
+    A `b` of one axis is a vector, and so is y, another a stack of matrices (the array API standard's rule); where it is
+    none for x, but one (..., n) of vectors, y is one too (PyTorch's). float64 where one of them is, else float32;
+    16-bit floats are solved in float32 and rounded once. Raises ShapeError where x is not square or the sizes differ
+    and, when run, NumPy's LinAlgError where a matrix is exactly singular.
 
     >>> x = st.tensor([[3.0, 1.0], [1.0, 2.0]])
     >>> y = st.linalg.solve(x, st.tensor([9.0, 8.0]))
@@ -180,7 +180,7 @@ def system(op: Solve | SolveTriangular, x: Value, b: Value) -> Value:
     if x.ndim < 2 or b.ndim < 1:
         raise ShapeError(f"{op.called} needs matrices and what they are to give, got {show(x.shape)} and "
                          f"{show(b.shape)}", hint="Of numbers it is b / x.")
-    is_vectors = b.shape == x.shape[:-1] and (b.ndim == 1 or same(x.shape[-1], 0) or not same(x.shape[-1], b.shape[-2]))
+    is_vectors = b.shape == x.shape[:-1] and (b.ndim == 1 or not same(x.shape[-1], b.shape[-2]))
     if b.ndim > 1 and not is_vectors:
         return op(x, b)
     y = op(x, expand_dims(b, (b.ndim,)))
@@ -379,11 +379,12 @@ def eigvalsh(x: Value, *, UPLO: str = "L") -> Value:
     return Eigvalsh(choice(UPLO, "UPLO", ("L", "U")))(x)
 
 
-def svd(x: Value, *, full_matrices: bool = True) -> SVDResult:
+def svd(x: Value, *, full_matrices: bool = True, hermitian: bool = False) -> SVDResult:
     """`U`, the singular values `S` (..., k), descending, and `Vh` with U * S @ Vh = x, of matrices x (..., m, n).
 
     k is the smaller of m and n. U is (..., m, m) and Vh (..., n, n); without `full_matrices` U is (..., m, k) and Vh
-    (..., k, n). The first large element of real columns of U is above 0. Gradients of what depends on such a choice
+    (..., k, n). Of `hermitian` matrices the lower triangle is read alone. The first large element of real columns of U
+    is above 0. Gradients of what depends on such a choice
     mean nothing; those of U and Vh hold where singular values differ and none is 0, and parts that belong to equal ones
     are left out, where PyTorch and JAX give NaN. Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes
     and, when run, NumPy's LinAlgError for NaN and infinities.
@@ -392,7 +393,7 @@ def svd(x: Value, *, full_matrices: bool = True) -> SVDResult:
     >>> S.tolist(), np.allclose(U * S @ Vh, [[0, 2], [3, 0]])
     ([3.0, 2.0], True)
     """
-    return SVDResult(*items(Svd(full_matrices)(x)))
+    return SVDResult(*items(Svd(full_matrices)(whole(x, "svd") if hermitian else x)))
 
 
 def svdvals(x: Value) -> Value:

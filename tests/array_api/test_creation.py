@@ -97,6 +97,23 @@ def test_linspace_has_its_ends(start: float, stop: float, num: int, endpoint: bo
         np.testing.assert_allclose(x.numpy(), longer.numpy(), rtol=1e-6, atol=abs(stop - start) * 1e-6 + 1e-30)
 
 
+@pytest.mark.parametrize("num", [0, 1, 2, 5])
+@pytest.mark.parametrize("start, stop, more", [
+    (0, 1, {}), (3.0, -1, {"endpoint": False}), (0, 10, {"dtype": "i4"}), (1, 2j, {"dtype": "c16"}),
+    (np.zeros(2), np.array([1.0, 4.0]), {"dtype": "f8"}), ([0, 1], [2, 5], {})])
+def test_linspace_says_its_step_as_numpys(start: Any, stop: Any, more: dict[str, Any], num: int) -> None:
+    for found, want in zip(st.linspace(start, stop, num, retstep=True, **more),
+                           np.linspace(start, stop, num, retstep=True, **more)):
+        np.testing.assert_allclose(found.numpy(), want, rtol=1e-6)
+        assert found.shape == np.shape(want) or num < 2
+
+
+def test_the_step_of_linspace_in_a_program() -> None:
+    f: Any = lambda x: (lambda line, step: line * step)(*st.linspace(x, 3.0, 4, retstep=True))
+    assert st.compile(f)(st.tensor(0.0)).tolist() == f(st.tensor(0.0)).tolist() == [0, 1, 2, 3]
+    assert st.grad(lambda x: st.linspace(x, 3.0, 4, retstep=True)[1])(st.tensor(0.0)).tolist() == pytest.approx(-1 / 3)
+
+
 def test_linspace_between_ends_that_no_float_is_apart() -> None:
     top = float(np.finfo("f8").max)
     for endpoint, want in ((True, [-1, -0.5, 0, 0.5, 1]), (False, [-1, -0.6, -0.2, 0.2, 0.6])):

@@ -97,6 +97,15 @@ def test_solve(lead: Any, n: int, columns: int | None, one: str, other: str, see
     close(y, np.linalg.solve(x, b), min(one, other))
 
 
+@pytest.mark.parametrize("shape, side, made", [
+    ((3, 2, 2), (2,), (3, 2)), ((2, 2, 2), (2, 2), (2, 2, 2)), ((0, 0, 0), (0, 0), (0, 0, 0)),
+    ((4, 0, 0), (0, 3), (4, 0, 3)), ((0, 2, 2), (2, 3), (0, 2, 3)), ((3, 2, 2), (3, 2), (3, 2)),
+    ((3, 0, 0), (3, 0), (3, 0))])
+def test_what_solve_takes_for_vectors(shape: Any, side: Any, made: Any) -> None:
+    x = np.broadcast_to(np.eye(shape[-1]) * 2, shape)
+    assert linalg.solve(st.tensor(x), st.ones(side, dtype="float64")).shape == made
+
+
 @given(LEADS, SIDES, SIDES, FLOATS, some.sampled_from(["reduced", "complete"]), SEEDS)
 @checked
 def test_qr(lead: Any, m: int, n: int, dtype: str, mode: str, seed: int) -> None:

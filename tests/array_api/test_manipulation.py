@@ -76,6 +76,9 @@ BOTH: list[tuple[str, Call, tuple[Array, ...]]] = [
     ("hstack", lambda m, x, y: m.hstack([x, y]), (X, Y)), ("hstack", lambda m, x, y: m.hstack([x, y]), (V, V)),
     ("vstack", lambda m, x, v: m.vstack([x, v]), (X, V[:4])), ("dstack", lambda m, x, y: m.dstack([x, y]), (X, Y)),
     ("dstack", lambda m, x, y: m.dstack([x, y]), (V, V)),
+    *[(name, lambda m, x, y, f=name: getattr(m, f)([x, y], dtype="f8"), (X, Y))
+      for name in ("concatenate", "concat", "stack", "hstack", "vstack")],
+    ("concatenate", lambda m, x, y: m.concatenate([x, y[0]], axis=None, dtype=np.float64), (X, Y)),
     ("column_stack", lambda m, x, v: m.column_stack([v, x]), (X, V[:3])),
     ("append", lambda m, x, y: [m.append(x, y), m.append(x, y, axis=0)], (X, Y)),
     ("array_split", lambda m, x: [*m.array_split(x, 3, axis=1), *m.array_split(x, [1, 3, 9], axis=1)], (X,)),

@@ -189,5 +189,7 @@ def test_matrices_in_pytorchs_habits() -> None:
     upper = st.tensor([[2.0, 9.0], [1.0, 2.0]])     # of which the lower half counts
     assert np.allclose(st.linalg.pinv(upper, hermitian=True).numpy(), np.linalg.inv([[2, 1], [1, 2]]))
     assert st.linalg.matrix_rank(st.tensor([[1.0, 9.0], [1.0, 1.0]]), hermitian=True).tolist() == 1
+    U, S, Vh = st.linalg.svd(upper, hermitian=True)
+    assert np.allclose((U * S @ Vh).numpy(), [[2, 1], [1, 2]]) and np.allclose(S.numpy(), [3, 1])
     assert np.allclose(st.norm(x).numpy(), np.sqrt(10.01)) and np.allclose(st.norm(x, "nuc").numpy(), 4.1)
     assert np.allclose(st.norm(x, 1, dtype="float64").numpy(), 4.1, atol=1e-6)

@@ -184,6 +184,15 @@ def test_a_row_has_positions_of_half_a_word() -> None:
             f(st.placeholder((2**32,), dtype="uint8"))
 
 
+def test_all_elements_are_partitioned_without_an_axis() -> None:
+    x = np.array([[3, 1, 2], [5, 0, 4]])
+    assert st.partition(st.tensor(x), 4, axis=None).tolist() == [0, 1, 2, 3, 4, 5]
+    assert st.argpartition(st.tensor(x), [0, -1], axis=None).tolist() == [4, 1, 2, 0, 5, 3]
+    for k, axis, n in ((6, None, 6), (3, -1, 3), (-3, 0, 2)):
+        with pytest.raises(ShapeError, match=f"element {k} in order of {n}: there is none"):
+            st.partition(st.tensor(x), k, axis=axis)
+
+
 def test_a_number_has_no_places() -> None:
     with pytest.raises(ShapeError, match="one axis or more"):
         st.nonzero(st.tensor(3.0))

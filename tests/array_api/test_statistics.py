@@ -125,6 +125,20 @@ def test_an_axis_may_be_left_out_of_one_alone() -> None:
         st.cumulative_sum(st.ones((2, 2)))
 
 
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_without_an_axis_numpys_names_run_through_all_elements(name: str) -> None:
+    x = np.arange(1, 7, dtype="f4").reshape(2, 3)
+    for found in (getattr(st, name)(st.tensor(x)), getattr(st.tensor(x), name)(),
+                  st.compile(getattr(st, name))(st.tensor(x))):
+        np.testing.assert_array_equal(found.numpy(), getattr(np, name)(x))
+    for more in ({"axis": -1}, {"dim": 0}, {"axis": 0, "dtype": "f8"}, {"dtype": "i8"}):
+        theirs = {"axis": more["dim"]} if "dim" in more else more
+        found = getattr(st, name)(st.tensor(x), **more)
+        want = getattr(np, name)(x, **theirs)
+        np.testing.assert_array_equal(found.numpy(), want)
+        assert found.dtype == want.dtype
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_quantiles_are_those_of_numpy(method: str) -> None:
     rng = np.random.default_rng(0)

@@ -19,7 +19,7 @@ SAME = """
     fft.irfft fft.rfft flatten flip fliplr flipud floor floor_divide fmax fmin fmod frac full full_like gather ge gt
     heaviside hstack hypot i0 index_select inner isclose isfinite isin isinf isnan kron le lerp lgamma linalg.cholesky
     linalg.det linalg.eigh linalg.eigvalsh linalg.inv linalg.matrix_norm linalg.matrix_power linalg.matrix_rank
-    linalg.multi_dot linalg.norm linalg.qr linalg.slogdet linalg.solve linalg.solve_triangular linalg.svd linalg.svdvals
+    linalg.multi_dot linalg.norm linalg.qr linalg.slogdet linalg.solve_triangular linalg.svd linalg.svdvals
     linalg.vecdot linalg.vector_norm linspace log log10 log1p log2 log_softmax logaddexp logaddexp2 logcumsumexp
     logical_and logical_not logical_or logical_xor logit logsumexp lt masked_fill masked_select matmul maximum mean
     meshgrid minimum mm movedim mul mv nan_to_num nanmean nansum ne neg norm ones ones_like outer permute positive pow
@@ -87,6 +87,12 @@ def pinv(x: Any, z: Any = None, **rest: Any) -> Any:
     return st.linalg.pinv(x if z is None else x @ z.mT, **rest)
 
 
+def solve(x: Any, b: Any) -> Any:
+    """PyTorch reads vectors from a b of the shape of the rows of x, also where it is a stack of matrices."""
+    is_vectors = b.shape == x.shape[:-1]
+    return st.linalg.solve(x, b[..., None])[..., 0] if is_vectors else st.linalg.solve(x, b)
+
+
 def lstsq(x: Any, b: Any, driver: str) -> Any:
     """PyTorch's drivers leave out what they do not compute."""
     y, nothing = st.linalg.lstsq(x, b), st.zeros(0, dtype=x.dtype)
@@ -125,7 +131,7 @@ SPELLED: dict[str, Call] = {
     "cummin": lambda x, dim: st.cummin(x, dim, return_indices=True),
     "sort": lambda x, *args, **rest: st.sort(x, *args, **rest, return_indices=True),
     "std": unbiased(st.std), "var": unbiased(st.var), "var_mean": unbiased(st.var_mean),
-    "linalg.lstsq": lstsq, "linalg.pinv": pinv,
+    "linalg.lstsq": lstsq, "linalg.pinv": pinv, "linalg.solve": solve,
 }
 # Variants whose op PyTorch calls in another way.
 VARIANTS: dict[tuple[str, str], Call] = {

@@ -17,7 +17,7 @@ def fine(x: Any) -> Any:
 
 def solve(a: Any, b: Any, left: bool = True, check: bool = False) -> Any:
     """The solutions of a @ x = b, or of x @ a = b."""
-    b = b.unsqueeze(-1) if (is_row := b.ndim == a.ndim - 1) else b
+    b = b.unsqueeze(-1) if (is_row := b.ndim == 1 or b.shape == a.shape[:-1]) else b
     x = st.linalg.solve(a, b) if left else st.linalg.solve(a.mT, b.mT).mT
     return x.squeeze(-1) if is_row else x, None, None, fine(a)
 
