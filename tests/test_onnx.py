@@ -254,6 +254,24 @@ def calling(*called: tuple[str, int], last: str = "Neg") -> Any:
     return made
 
 
+def test_loops_whose_conditions_are_weights_stack_in_a_program() -> None:
+    """TensorFlow's loops as tf2onnx writes them: counters as floats, compared with constants of the graph."""
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[3,n] x) => (float[3,n] y, float[n] z)
+    <int64 most = {9}, float zero = {0}, float many = {3}, float[1] w = {2}> {
+      on = Less(zero, many)  row = Constant <value_int = 0> ()  x0 = Gather(x, row)  first = Mul(x0, zero)
+      z, y = Loop (most, on, first) <body = b (int64 i, bool c, float[n] a) => (bool d, float[n] t, float[n] u)
+      <int64 add = {1}, float end = {3}> {r = Gather(x, i) v = Mul(r, w) t = Add(a, v) u = Tanh(v)
+        j = Add(i, add) f = Cast <to = 1> (j) d = Less(f, end)}>
+    }"""
+    m = so.load(onnx.parser.parse_model(text))
+    assert [name for name, _ in m.named_parameters()] == ["w"]
+    x = st.arange(6.0).reshape(3, 2)
+    for f in (m, st.compile(m), st.compile(m, dims=m.dims)):
+        y, z = f(x)
+        np.testing.assert_allclose(y.numpy(), np.tanh(2 * x.numpy()), rtol=1e-6)
+        np.testing.assert_allclose(z.numpy(), 2 * x.numpy().sum(axis=0), rtol=1e-6)
+
+
 def test_functions_of_a_model_are_written_out() -> None:
     assert so.load(calling(("f", 3), ("g", 3)))(st.ones(1)).tolist() == [-1.0]
 

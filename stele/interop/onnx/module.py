@@ -16,6 +16,7 @@ from stele.interop.onnx.table import rule
 from stele.interop.onnx.values import value
 from stele.ir.door import public
 
+COMPARISONS = {"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"}
 MOST_NODES = 1_000_000      # of a model whose functions are written out
 DEEPEST = 100               # functions within each other
 KNOWN = {"Clip": 1, "Dropout": 1, "MelWeightMatrix": 0, "NonMaxSuppression": 2, "OneHot": 1, "Pad": 2, "Range": 0,
@@ -42,7 +43,8 @@ class OnnxModule(Imported):
     def __init__(self, model: Model) -> None:
         graph = model.graph
         self.model, self.weights = model, dict[str, st.Tensor]()
-        frozen, looked_at = statistics(graph), {x for n in graph.nodes for x in n.inputs[KNOWN.get(n.op, MOST_NODES):]}
+        frozen, looked_at = statistics(graph), compared(graph) | conditions(graph)
+        looked_at |= {x for n in graph.nodes for x in n.inputs[KNOWN.get(n.op, MOST_NODES):]}
         for name, load in graph.weights.items():
             x = value(load())
             if isinstance(x, st.Tensor) and x.dtype.kind == "f" and name not in looked_at:
@@ -92,6 +94,35 @@ def described(i: Input) -> str:
 def statistics(graph: Graph) -> set[str]:
     """The initialisers that no gradient moves: means and variances of normalisation."""
     return {name for n in graph.nodes if n.op == "BatchNormalization" for name in n.inputs[3:5]}
+
+
+def compared(graph: Graph) -> set[str]:
+    """The names that comparisons alone take: no gradient goes there, and what is compared with them may be known."""
+    users: dict[str, set[str]] = {}
+    waiting = [graph]
+    while waiting:
+        one = waiting.pop()
+        for output in one.outputs:
+            users.setdefault(output.name, set()).add("")
+        for n in one.nodes:
+            for name in n.inputs:
+                users.setdefault(name, set()).add(n.op)
+            waiting += [g for a in n.attributes.values() for g in graphs(a)]
+    return {name for name, ops in users.items() if ops <= COMPARISONS}
+
+
+def conditions(graph: Graph) -> set[str]:
+    """What decides how often loops run, where no input of the graph does: the steps are known then."""
+    makers, given = {x: n for n in graph.nodes for x in n.outputs}, {i.name for i in graph.inputs} - {*graph.weights}
+    found: set[str] = set()
+    for n in graph.nodes:
+        behind, waiting = set[str](), [*n.inputs[:2]] if n.op == "Loop" else []
+        while waiting:
+            if (x := waiting.pop()) not in behind:
+                behind.add(x)
+                waiting += makers[x].inputs if x in makers else ()
+        found |= set[str]() if behind & given else behind
+    return found
 
 
 @public
