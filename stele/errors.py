@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 __all__ = ["ArgumentError", "BadAxis", "BadKey", "Cancelled", "CompileError", "ConfigError", "CopyError",
-           "DTypeError", "DataError", "DeviceError", "GraphError", "IndexOutOfRange", "NotANumber", "OptionError",
-           "OutOfMemory", "ShapeError", "SteleError", "StorageError", "TraceError", "UnknownImport", "UnknownName"]
+           "DTypeError", "DataError", "DeviceError", "GraphError", "IndexOutOfRange", "NoProtocol", "NotANumber",
+           "OptionError", "OutOfMemory", "ShapeError", "SteleError", "StorageError", "TraceError", "UnknownImport",
+           "UnknownName"]
 
 
 class SteleError(Exception):
@@ -42,6 +43,7 @@ class ConfigError(SteleError, ValueError):      """A STELE_* variable holds a va
 class ShapeError(SteleError, ValueError):       """Shapes do not fit the operation."""
 class DTypeError(SteleError, TypeError):        """Element types do not fit the operation."""
 class ArgumentError(SteleError, TypeError):     """An argument is not of the kind that the function takes."""
+class NoProtocol(ArgumentError, AttributeError): """An argument lacks the methods of a protocol."""
 class OptionError(SteleError, ValueError):      """An option is none of those there are."""
 class UnknownName(SteleError, AttributeError): """A name that does not exist here; the message says which one does."""
 class UnknownImport(SteleError, ImportError): """The same of a name that is imported, `from stele import name`."""

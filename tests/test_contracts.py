@@ -148,6 +148,7 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
         (inside(lambda x: rnn.split_sequences(rnn.JoinedSequence(x[None], x[None], x, x))),),
     "stele.nn.utils.rnn.unpack_sequence":   (inside(lambda x: rnn.unpack_sequence(rnn.PackedSequence(x[None], x))),),
     "stele.nn.Module":      (lambda: nn.Linear(2, 3).load_state_dict({}),),
+    "stele.nn.functional_call": (lambda: nn.functional_call(nn.Linear(2, 3), {"other": x}, x),),
     "stele.nn.GaussianNLLLoss":             (lambda: nn.GaussianNLLLoss()(x, st.zeros(4), x),),
     "stele.nn.HingeEmbeddingLoss":          (lambda: nn.HingeEmbeddingLoss()(x, st.zeros(4)),),
     "stele.nn.MarginRankingLoss":           (lambda: nn.MarginRankingLoss()(x, st.zeros(4), x),),

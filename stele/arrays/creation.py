@@ -24,7 +24,7 @@ from stele.backend.buffers import Borrowed
 from stele.backend.devices import current, find
 from stele.eager.handle import TRACING
 from stele.eager.live import leaf
-from stele.errors import CopyError
+from stele.errors import CopyError, NoProtocol
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.sizes import Size
@@ -336,7 +336,8 @@ def from_dlpack(x: Any, *, device: DeviceLike = None, copy: bool | None = None) 
     What is written there later is seen, also by expressions that wait to be computed. Where elements do not lie in
     order, with `copy=True`, and for another `device`, they are copied; with False CopyError is raised instead. In a
     compiled function they are always copied. In the dtype of the memory. Of the shape that it has there. Raises
-    ArgumentError for what has no `__dlpack__`, DeviceError for memory of another kind.
+    NoProtocol for what has no `__dlpack__`, an AttributeError (the array API standard's), DeviceError for memory
+    of another kind.
 
     >>> x = np.arange(3)
     >>> y = st.from_dlpack(x)
@@ -346,7 +347,8 @@ def from_dlpack(x: Any, *, device: DeviceLike = None, copy: bool | None = None) 
     """
     arguments.optional(arguments.flag)(copy, "copy of from_dlpack")
     if not hasattr(x, "__dlpack__") or (arguments.is_array(x) and x.dtype.kind not in "biufcV"):
-        arguments.refuse("the argument of from_dlpack", "an array that speaks DLPack", x, "Write st.tensor(x).")
+        arguments.refuse("the argument of from_dlpack", "an array that speaks DLPack", x, "Write st.tensor(x).",
+                         NoProtocol)
     if isinstance(x, Tensor):
         return asarray(x, device=device, copy=copy)
     array = dlpack.taken(x, copy)

@@ -26,10 +26,11 @@ BatchReduction = str
 InterpolationMode = str
 
 
-def refuse(what: str, wanted: str, got: object, hint: str | None = None) -> NoReturn:
-    """Raises ArgumentError: `what` must be `wanted`, got something of another kind."""
+def refuse(what: str, wanted: str, got: object, hint: str | None = None, error: type[ArgumentError] = ArgumentError
+           ) -> NoReturn:
+    """Raises ArgumentError, or one of its kind: `what` must be `wanted`, got something of another kind."""
     shown = f"an array {got.type}" if isinstance(got, Value) else f"{type(got).__name__}: {reprlib.repr(got)}"
-    raise ArgumentError(f"{what} must be {wanted}, got {shown}", hint=hint)
+    raise error(f"{what} must be {wanted}, got {shown}", hint=hint)
 
 
 def whole(x: Any, what: str, low: int | None = None, high: int | None = None) -> Any:
