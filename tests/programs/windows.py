@@ -41,11 +41,18 @@ def sides(g: Growth, kernel: tuple[int, ...], most: int = 3) -> Any:
 
 
 def convolution(*ranks: int, transposed: bool = False) -> Any:
-    """Weights for x as images of as many axes as one of these, and how the window moves."""
+    """Weights for x as images of as many axes as one of these, and how the window moves: every third time such as are
+    taken for Winograd's algorithm, at open heights and widths too, for which channels have to be several."""
     def make(g: Growth, x: str) -> Any:
         axes = g.ndim(x) - 2
         g.need(axes in ranks and not g.is_open(x, 1) and (not transposed or all(g.shape(x)[2:])))
         channels = g.shape(x)[1]
+        if axes == 2 and g.integer(0, 2) == 0:
+            many = g.choose([5, 8, 16, 24])
+            w = g.input_for(x, lambda shape: (channels, many, 3, 3) if transposed else (many, channels, 3, 3))
+            padding = g.integer(0, 1) if transposed else sides(g, (3, 3), 4)
+            return (x, w), {"stride": 1, "groups": 1, "dilation": 1, "padding": padding,
+                            **({"output_padding": 0} if transposed else {})}
         groups = g.choose([k for k in (1, 1, 1, 2, 3, 4, channels) if channels and channels % k == 0])
         kernel = [(1, 1, 1), (3, 3, 3), (2, 3, 3), (2, 5, 5), (3, 1, 4), (1, 7, 2)][g.integer(0, 5)][-axes:]
         each = g.choose([1, 2, 3, 8])
