@@ -411,6 +411,9 @@ class Tensor(Familiar):
         Where a key names an element twice the last one stays.
         """
         simple = is_simple(key)
+        if isinstance(new, Chosen):
+            self.rebind(new.over(self, key))
+            return
         if simple and isinstance(new, Tensor) and new.tie is not None and new.is_part(self, taken, key):
             return      # of x[key] += y, which has written it
         new = self.beside(new)
@@ -420,7 +423,9 @@ class Tensor(Familiar):
 
     def __getitem__(self, key: Index) -> Tensor:
         if not is_simple(key) and not is_simple(key := whole_numbers(key)):
-            return part(*resolved(self, key, constant))
+            x, taken_apart = resolved(self, key, constant)
+            is_lone = len(taken_apart) == 1 and isinstance(taken_apart[0], Tensor) and taken_apart[0].dtype.kind == "b"
+            return Chosen(x, taken_apart[0], key) if is_lone else part(x, taken_apart)
         found = part(self, key) if (there := copied(self, key)) is None else there
         if found.ndim or key is ... or (type(key) is tuple and ... in key):      # NumPy takes numbers out
             found.tie_to(self, taken, (key,), {})
@@ -637,7 +642,63 @@ def copied(x: Tensor, key: Any) -> Tensor | None:
     return Tensor(leaf(Type(v.type.dtype, found.shape), buffer))
 
 
-part, replaced = lift(indexing.index), lift(indexing.set_index)
+part, replaced, where = lift(indexing.index), lift(indexing.set_index), arithmetic(binary.where)
+
+
+def elementwise(f: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator of tensors as one of what masks choose from them."""
+    return lambda x, *others: Chosen(f(Tensor(x.whole.value), *map(x.beside_places, others)), x.mask, x.key)
+
+
+class Chosen(Tensor):
+    """x[mask] of a mask whose numbers a program knows when it runs: nobody knows its length before.
+
+    What operators make of all of x goes to the places of the same mask: `x[mask] += 1`, `x[mask] = y[mask] * 2`. All
+    else that asks for the numbers raises DTypeError, and says what to write.
+    """
+
+    __slots__ = ("key", "mask", "whole")
+
+    def __init__(self, whole: Tensor, mask: Tensor, key: Any) -> None:
+        self.whole, self.mask, self.key = Tensor(whole.value), mask, key
+        self._grad = self.parts = self.tie = None
+        self._requires_grad, self.leaf, self.home = False, False, self.whole.home
+
+    @property
+    def value(self) -> Any:     # type: ignore[override]
+        return part(self.whole, (self.mask,)).value
+
+    _value = value      # type: ignore[assignment]
+
+    def beside_places(self, other: Any) -> Any:
+        """What stands beside the numbers, at all places: of the same mask as a whole, and what broadcasts to a row."""
+        if isinstance(other, Chosen):
+            return other.whole if other.key is self.key else other.value
+        return self.value if getattr(other, "ndim", 0) >= self.whole.ndim else other
+
+    def over(self, x: Tensor, key: Any) -> Tensor:
+        """x with the numbers at the places that they were chosen from."""
+        rows, _ = resolved(x, key, constant)
+        if key is not self.key or rows.shape != self.whole.shape:
+            return Tensor(self.value)
+        mask = self.mask.reshape((-1, *[1] * (rows.ndim - 1)))
+        return where(mask, converted(self.whole, dtype=x.dtype), rows).reshape(x.shape)
+
+    __iadd__, __isub__, __imul__    = map(elementwise, (Tensor.__iadd__, Tensor.__isub__, Tensor.__imul__))
+    __itruediv__, __ifloordiv__     = elementwise(Tensor.__itruediv__), elementwise(Tensor.__ifloordiv__)
+    __imod__, __ipow__              = elementwise(Tensor.__imod__), elementwise(Tensor.__ipow__)
+    __iand__, __ior__, __ixor__     = map(elementwise, (Tensor.__iand__, Tensor.__ior__, Tensor.__ixor__))
+    __ilshift__, __irshift__        = elementwise(Tensor.__ilshift__), elementwise(Tensor.__irshift__)
+    __add__, __radd__               = elementwise(Tensor.__add__), elementwise(Tensor.__radd__)
+    __sub__, __rsub__               = elementwise(Tensor.__sub__), elementwise(Tensor.__rsub__)
+    __mul__, __rmul__               = elementwise(Tensor.__mul__), elementwise(Tensor.__rmul__)
+    __truediv__, __rtruediv__       = elementwise(Tensor.__truediv__), elementwise(Tensor.__rtruediv__)
+    __floordiv__, __rfloordiv__     = elementwise(Tensor.__floordiv__), elementwise(Tensor.__rfloordiv__)
+    __mod__, __rmod__               = elementwise(Tensor.__mod__), elementwise(Tensor.__rmod__)
+    __pow__, __rpow__               = elementwise(Tensor.__pow__), elementwise(Tensor.__rpow__)
+    __and__, __or__, __xor__        = map(elementwise, (Tensor.__and__, Tensor.__or__, Tensor.__xor__))
+    __lshift__, __rshift__          = elementwise(Tensor.__lshift__), elementwise(Tensor.__rshift__)
+    __neg__, __abs__, __invert__    = map(elementwise, (Tensor.__neg__, Tensor.__abs__, Tensor.__invert__))
 
 
 def placed(v: Value, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:

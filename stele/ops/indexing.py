@@ -106,8 +106,8 @@ def index(x: Value, key: Key) -> Value:
         return reshape(part, selection.result())
     if any(i.dtype == bool_ for i in selection.arrays.values()):
         raise DTypeError("x[mask] has a shape that depends on numbers, which a program knows only when it runs",
-                         hint="Write st.mean(x, where=mask) for x[mask].mean(), st.where(mask, x + 1, x) for "
-                              "x[mask] += 1, or x[st.nonzero(mask, size=n)] with the most there may be.")
+                         hint="Write st.mean(x, where=mask) for x[mask].mean(), st.where(mask, f(x), x) for "
+                              "x[mask] = f(x[mask]), or x[st.nonzero(mask, size=n)] with the most there may be.")
     merged, first = front(part, selection)
     flat, inner = flattened(selection)
     return reshape(Gather(first)(merged, flat), selection.result(inner))

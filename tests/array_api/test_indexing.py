@@ -1,6 +1,7 @@
 """Indexing as NumPy's, read and written, in every style: random keys of every kind, gradients, and what is refused."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,59 @@ def test_masks_are_written_in_programs_with_one_value_for_all() -> None:
         found = st.compile(f, backend=backend)(st.tensor(x), st.tensor(row))
         np.testing.assert_array_equal(found[0].numpy(), a)
         np.testing.assert_array_equal(found[1].numpy(), b)
+
+
+def by_one(x: Any, y: Any, row: Any) -> Any:
+    x[x > 0] += 1
+    return x
+
+
+def of_two(x: Any, y: Any, row: Any) -> Any:
+    mask = (x > 0) & (y > 0)
+    x[mask] = y[mask] * 2 - x[mask] / 3
+    return x
+
+
+def by_rows(x: Any, y: Any, row: Any) -> Any:
+    mask = y[:, 0] > 0
+    x[mask] *= row
+    x[mask] = -abs(x[mask]) ** 2
+    return x
+
+
+def of_what_was(x: Any, y: Any, row: Any) -> Any:
+    mask = x > 0
+    before = x[mask]
+    x[:] = 0
+    x[mask] = 1 / (before + 3)
+    return x
+
+
+@pytest.mark.parametrize("f", [by_one, of_two, by_rows, of_what_was])
+def test_what_masks_choose_is_computed_with_in_programs(f: Callable[..., Any]) -> None:
+    x, y, row = drawn((4, 3)), drawn((4, 3), 1), drawn((3,), 2)
+    right = f(x.copy(), y, row)
+    g = st.compile(lambda x, y, row: f(x * 1, y, row), dims={"x": {0: "n"}, "y": {0: "n"}})
+    np.testing.assert_allclose(g(*map(st.tensor, (x, y, row))).numpy(), right, rtol=1e-6)
+    slope = st.grad(lambda x: f(x * 1, st.tensor(y), st.tensor(row)).sum())
+    np.testing.assert_allclose(st.compile(slope)(st.tensor(x)).numpy(), slope(st.tensor(x)).numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x[x > 0].sum(), lambda x: st.exp(x[x > 0]), lambda x: x[x > 0] + x, lambda x: x[x > 0].shape,
+    lambda x: x[x > 0] > 1, lambda x: (x[x > 0], x[x < 0]), lambda x: x[x > 0] + x[x < 0], lambda x: len(x[x > 0])])
+def test_the_length_of_what_a_mask_chooses_is_unknown_to_a_program(f: Callable[..., Any]) -> None:
+    with pytest.raises(TypeError, match="has a shape that depends on numbers"):
+        st.compile(f)(st.tensor(drawn((3,))))
+
+
+def test_places_of_another_mask_are_others() -> None:
+    def f(x: st.Tensor) -> st.Tensor:
+        y = x * 1
+        y[x > 0] = y[x < 0]
+        return y
+    with pytest.raises(TypeError, match="has a shape that depends on numbers"):
+        st.compile(f)(st.tensor(drawn((3,))))
 
 
 def test_updates_through_masks_and_arrays() -> None:
