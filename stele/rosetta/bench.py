@@ -106,7 +106,8 @@ class Bench:
                     self.say(f"{workload}: no program for {framework}")
             for row in rows:
                 entries = [e for e in self.entries if e.row is row]
-                judged = verdicts(found[row.name], {(e.framework, e.mode): e.league for e in entries})
+                judged = verdicts(found[row.name], {(e.framework, e.mode): e.league for e in entries},
+                                  WORKLOADS[workload].rounds)
                 for e in entries:
                     e.verdict = judged.get((e.framework, e.mode), e.verdict)
                 if self.effort.processes:

@@ -62,12 +62,12 @@ def distance(a: Numbers, b: Numbers, name: str) -> float:
     return off if np.isfinite(off) else float("inf")
 
 
-def verdicts(found: Mapping[tuple[str, str], Numbers], precisions: Mapping[tuple[str, str], str]
+def verdicts(found: Mapping[tuple[str, str], Numbers], precisions: Mapping[tuple[str, str], str], rounds: float = 1.0
              ) -> dict[tuple[str, str], Verdict]:
     """Who agrees, by (framework, mode): the reference is the float32 result closest to the other frameworks.
 
-    A result agrees when it lies within the bound of its precision from the reference, and the reference itself is
-    confirmed by another framework; the reference is judged by the framework closest to it.
+    A result agrees when it lies within the bound of its precision, so many `rounds` of it, from the reference, and the
+    reference itself is confirmed by another framework; the reference is judged by the framework closest to it.
     """
     full = [key for key in found if precisions[key] == "float32"]
     far = {(a, b): difference(found[a], found[b]) for a in full for b in full if a[0] != b[0]}
@@ -81,6 +81,6 @@ def verdicts(found: Mapping[tuple[str, str], Numbers], precisions: Mapping[tuple
     answer: dict[tuple[str, str], Verdict] = {}
     for key, numbers in found.items():
         off, where = confirmed if key == reference else difference(numbers, found[reference])
-        far = weight((off, where)) > BOUNDS[precisions[key]]
-        answer[key] = Verdict(not far and weight(confirmed) <= BOUNDS["float32"], off, where, far)
+        far = weight((off, where)) > rounds * BOUNDS[precisions[key]]
+        answer[key] = Verdict(not far and weight(confirmed) <= rounds * BOUNDS["float32"], off, where, far)
     return answer

@@ -35,6 +35,7 @@ class Workload:
     model: str = ""             # the class whose weights are copied between the frameworks
     dropout: bool = False       # and whether to drop
     trains: bool = False        # has gradients, a step that changes the weights, and an accuracy
+    rounds: float = 1.0         # how many times as far apart as elsewhere results may be
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,10 @@ WORKLOADS = {
     "resnet50": Workload("features of photographs, 224 x 224",
                          tuple(Row(f"resnet50-b{n}", "resnet50", {"batch": n}, 8.174e9 * n) for n in (1, 32)),
                          "ResNet50"),
+    # Each of 121 layers normalises what the one before rounded, and ReLUs choose by its sign: PyTorch's gradients in
+    # float32 are up to 5e-3 from those in float64 for such images, and those of three frameworks 2e-2 apart.
     "densenet121": Workload("DenseNet-121 and all its gradients, 8 chest X-rays of 224 x 224",
-                            (Row("densenet121", "densenet121", {"batch": 8}, _XRAYS),), "DenseNet121"),
+                            (Row("densenet121", "densenet121", {"batch": 8}, _XRAYS),), "DenseNet121", rounds=4.0),
     "transformer": Workload("a GPT-2 block and all its gradients, 4 texts of 256 words",
                             (Row("transformer", "transformer", {"batch": 4}, _BLOCK),), "Block"),
     "mlp": Workload("a small network learns, 784-128-10, batch 32",

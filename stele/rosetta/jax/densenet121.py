@@ -12,9 +12,13 @@ FINDINGS, GROWTH, DEPTHS = 14, 32, (6, 12, 24, 16)
 
 
 def data(batch=8, edge=224, seed=0):
-    """X-rays (batch, 3, edge, edge) in 0..1, and which of 14 findings each shows."""
+    """X-rays (batch, 3, edge, edge) in 0..1, smooth between points 16 pixels apart, and which findings each shows."""
     rng = np.random.default_rng(seed)
-    return rng.random((batch, 3, edge, edge), np.float32), (rng.random((batch, FINDINGS)) < 0.2).astype(np.float32)
+    points, at = rng.random((batch, 3, edge // 16 + 1, edge // 16 + 1), np.float32), np.arange(edge) // 16
+    near = (np.arange(edge, dtype=np.float32) % 16 + 0.5) / 16
+    rows = points[:, :, at] * (1 - near)[:, None] + points[:, :, at + 1] * near[:, None]
+    images = rows[..., at] * (1 - near) + rows[..., at + 1] * near
+    return images, (rng.random((batch, FINDINGS)) < 0.2).astype(np.float32)
 
 
 def place(mode, images, findings):
