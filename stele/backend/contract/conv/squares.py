@@ -14,7 +14,6 @@ from stele.backend.llvm.launch import i1
 from stele.backend.llvm.nest import zero
 from stele.ir.record import Record
 from stele.ir.sizes import Dim
-from stele.kernel.choice import MANY
 
 
 class Stretch(Record):
@@ -60,9 +59,9 @@ class Squares(Record):
 
     @property
     def known(self) -> int | None:
-        """How many those are: None where there are many, or that is known at a call."""
+        """How many those are, where that is known."""
         batch = self.layer.batch
-        return None if self.each is None or not isinstance(batch, int) or batch >= MANY else batch * self.each
+        return batch * self.each if self.each is not None and isinstance(batch, int) else None
 
     @staticmethod
     def _over(size: Dim, emit: Callable[[Code], Int]) -> Extent:
