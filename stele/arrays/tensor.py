@@ -650,6 +650,11 @@ def elementwise(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, *others: Chosen(f(Tensor(x.whole.value), *map(x.beside_places, others)), x.mask, x.key)
 
 
+def said(key: Any) -> Any:
+    """What a key stands for now: a mask that is written to is another one."""
+    return key.value if isinstance(key, Tensor) else key
+
+
 class Chosen(Tensor):
     """x[mask] of a mask whose numbers a program knows when it runs: nobody knows its length before.
 
@@ -660,7 +665,7 @@ class Chosen(Tensor):
     __slots__ = ("key", "mask", "whole")
 
     def __init__(self, whole: Tensor, mask: Tensor, key: Any) -> None:
-        self.whole, self.mask, self.key = Tensor(whole.value), mask, key
+        self.whole, self.mask, self.key = Tensor(whole.value), Tensor(mask.value), said(key)
         self._grad = self.parts = self.tie = None
         self._requires_grad, self.leaf, self.home = False, False, self.whole.home
 
@@ -679,26 +684,17 @@ class Chosen(Tensor):
     def over(self, x: Tensor, key: Any) -> Tensor:
         """x with the numbers at the places that they were chosen from."""
         rows, _ = resolved(x, key, constant)
-        if key is not self.key or rows.shape != self.whole.shape:
+        if said(key) is not self.key or rows.shape != self.whole.shape:
             return Tensor(self.value)
         mask = self.mask.reshape((-1, *[1] * (rows.ndim - 1)))
         return where(mask, converted(self.whole, dtype=x.dtype), rows).reshape(x.shape)
 
-    __iadd__, __isub__, __imul__    = map(elementwise, (Tensor.__iadd__, Tensor.__isub__, Tensor.__imul__))
-    __itruediv__, __ifloordiv__     = elementwise(Tensor.__itruediv__), elementwise(Tensor.__ifloordiv__)
-    __imod__, __ipow__              = elementwise(Tensor.__imod__), elementwise(Tensor.__ipow__)
-    __iand__, __ior__, __ixor__     = map(elementwise, (Tensor.__iand__, Tensor.__ior__, Tensor.__ixor__))
-    __ilshift__, __irshift__        = elementwise(Tensor.__ilshift__), elementwise(Tensor.__irshift__)
-    __add__, __radd__               = elementwise(Tensor.__add__), elementwise(Tensor.__radd__)
-    __sub__, __rsub__               = elementwise(Tensor.__sub__), elementwise(Tensor.__rsub__)
-    __mul__, __rmul__               = elementwise(Tensor.__mul__), elementwise(Tensor.__rmul__)
-    __truediv__, __rtruediv__       = elementwise(Tensor.__truediv__), elementwise(Tensor.__rtruediv__)
-    __floordiv__, __rfloordiv__     = elementwise(Tensor.__floordiv__), elementwise(Tensor.__rfloordiv__)
-    __mod__, __rmod__               = elementwise(Tensor.__mod__), elementwise(Tensor.__rmod__)
-    __pow__, __rpow__               = elementwise(Tensor.__pow__), elementwise(Tensor.__rpow__)
-    __and__, __or__, __xor__        = map(elementwise, (Tensor.__and__, Tensor.__or__, Tensor.__xor__))
-    __lshift__, __rshift__          = elementwise(Tensor.__lshift__), elementwise(Tensor.__rshift__)
-    __neg__, __abs__, __invert__    = map(elementwise, (Tensor.__neg__, Tensor.__abs__, Tensor.__invert__))
+
+for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+    for how in ("", "r", "i"):
+        setattr(Chosen, f"__{how}{name}__", elementwise(getattr(Tensor, f"__{how}{name}__")))
+for name in ("neg", "abs", "invert"):
+    setattr(Chosen, f"__{name}__", elementwise(getattr(Tensor, f"__{name}__")))
 
 
 def placed(v: Value, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:

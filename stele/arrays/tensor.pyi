@@ -1585,6 +1585,8 @@ def where(condition: TensorLike, x: TensorLike, z: TensorLike) -> Tensor:
     """The elements of x where the condition holds, else those of z, all three broadcast."""
 def elementwise(f: Callable[..., Any]) -> Callable[..., Any]:
     """An operator of tensors as one of what masks choose from them."""
+def said(key: Any) -> Any:
+    """What a key stands for now: a mask that is written to is another one."""
 class Chosen(Tensor):
     """x[mask] of a mask whose numbers a program knows when it runs: nobody knows its length before.
 
@@ -1599,40 +1601,6 @@ class Chosen(Tensor):
         """What stands beside the numbers, at all places: of the same mask as a whole, and what broadcasts to a row."""
     def over(self, x: Tensor, key: Any) -> Tensor:
         """x with the numbers at the places that they were chosen from."""
-    __iadd__, __isub__, __imul__ = map(elementwise, (Tensor.__iadd__, Tensor.__isub__, Tensor.__imul__))
-    __iadd__, __isub__, __imul__ = map(elementwise, (Tensor.__iadd__, Tensor.__isub__, Tensor.__imul__))
-    __iadd__, __isub__, __imul__ = map(elementwise, (Tensor.__iadd__, Tensor.__isub__, Tensor.__imul__))
-    __itruediv__, __ifloordiv__ = (elementwise(Tensor.__itruediv__), elementwise(Tensor.__ifloordiv__))
-    __itruediv__, __ifloordiv__ = (elementwise(Tensor.__itruediv__), elementwise(Tensor.__ifloordiv__))
-    __imod__, __ipow__ = (elementwise(Tensor.__imod__), elementwise(Tensor.__ipow__))
-    __imod__, __ipow__ = (elementwise(Tensor.__imod__), elementwise(Tensor.__ipow__))
-    __iand__, __ior__, __ixor__ = map(elementwise, (Tensor.__iand__, Tensor.__ior__, Tensor.__ixor__))
-    __iand__, __ior__, __ixor__ = map(elementwise, (Tensor.__iand__, Tensor.__ior__, Tensor.__ixor__))
-    __iand__, __ior__, __ixor__ = map(elementwise, (Tensor.__iand__, Tensor.__ior__, Tensor.__ixor__))
-    __ilshift__, __irshift__ = (elementwise(Tensor.__ilshift__), elementwise(Tensor.__irshift__))
-    __ilshift__, __irshift__ = (elementwise(Tensor.__ilshift__), elementwise(Tensor.__irshift__))
-    __add__, __radd__ = (elementwise(Tensor.__add__), elementwise(Tensor.__radd__))
-    __add__, __radd__ = (elementwise(Tensor.__add__), elementwise(Tensor.__radd__))
-    __sub__, __rsub__ = (elementwise(Tensor.__sub__), elementwise(Tensor.__rsub__))
-    __sub__, __rsub__ = (elementwise(Tensor.__sub__), elementwise(Tensor.__rsub__))
-    __mul__, __rmul__ = (elementwise(Tensor.__mul__), elementwise(Tensor.__rmul__))
-    __mul__, __rmul__ = (elementwise(Tensor.__mul__), elementwise(Tensor.__rmul__))
-    __truediv__, __rtruediv__ = (elementwise(Tensor.__truediv__), elementwise(Tensor.__rtruediv__))
-    __truediv__, __rtruediv__ = (elementwise(Tensor.__truediv__), elementwise(Tensor.__rtruediv__))
-    __floordiv__, __rfloordiv__ = (elementwise(Tensor.__floordiv__), elementwise(Tensor.__rfloordiv__))
-    __floordiv__, __rfloordiv__ = (elementwise(Tensor.__floordiv__), elementwise(Tensor.__rfloordiv__))
-    __mod__, __rmod__ = (elementwise(Tensor.__mod__), elementwise(Tensor.__rmod__))
-    __mod__, __rmod__ = (elementwise(Tensor.__mod__), elementwise(Tensor.__rmod__))
-    __pow__, __rpow__ = (elementwise(Tensor.__pow__), elementwise(Tensor.__rpow__))
-    __pow__, __rpow__ = (elementwise(Tensor.__pow__), elementwise(Tensor.__rpow__))
-    __and__, __or__, __xor__ = map(elementwise, (Tensor.__and__, Tensor.__or__, Tensor.__xor__))
-    __and__, __or__, __xor__ = map(elementwise, (Tensor.__and__, Tensor.__or__, Tensor.__xor__))
-    __and__, __or__, __xor__ = map(elementwise, (Tensor.__and__, Tensor.__or__, Tensor.__xor__))
-    __lshift__, __rshift__ = (elementwise(Tensor.__lshift__), elementwise(Tensor.__rshift__))
-    __lshift__, __rshift__ = (elementwise(Tensor.__lshift__), elementwise(Tensor.__rshift__))
-    __neg__, __abs__, __invert__ = map(elementwise, (Tensor.__neg__, Tensor.__abs__, Tensor.__invert__))
-    __neg__, __abs__, __invert__ = map(elementwise, (Tensor.__neg__, Tensor.__abs__, Tensor.__invert__))
-    __neg__, __abs__, __invert__ = map(elementwise, (Tensor.__neg__, Tensor.__abs__, Tensor.__invert__))
 def placed(v: Value, device: DeviceLike=None, requires_grad: bool=False) -> Tensor:
     """A new array as a tensor on a device: where none is named, on that of the innermost `with st.device(...)`."""
 def constant(x: Any, like: DType | None=None) -> Tensor:
