@@ -12,7 +12,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.origin import note
 from stele.ir.sizes import Dim
-from stele.ir.types import SIZES, Type, below, broadcast_shapes, float32, float64, product, promote, same, show
+from stele.ir.types import SIZES, Shape, Type, below, broadcast_shapes, float32, float64, product, promote, same, show
 from stele.ops.linear import (
     along,
     broadcast,
@@ -161,6 +161,13 @@ class Convolution(Contraction):
         """Raises ShapeError unless g has the shape of the convolution's result."""
         if g.ndim != len(shape) or not all(same(a, b) for a, b in zip(g.shape, shape)):
             raise ShapeError(f"{self.name} needs g of shape {show(shape)}, got {show(g.shape)}")
+
+
+def has_patches(kernel: Shape, stride: Sequence[int], padding: Sequence[Pair], dilation: Sequence[int], groups: int
+                ) -> bool:
+    """Whether Winograd's algorithm is one for a convolution over two axes: of 3x3 kernels, at stride 1."""
+    is_plain = kernel == (3, 3) and {*stride, *dilation, groups} == {1}
+    return is_plain and max(low for low, _ in padding) <= 2
 
 
 def beside(x: Value) -> Value:

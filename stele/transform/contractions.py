@@ -13,7 +13,15 @@ from stele.ir.rewrite import everywhere, substituted
 from stele.ir.sizes import Dim
 from stele.ir.types import Shape, float64
 from stele.ir.types import product as size_of
-from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, Convolution, MatMul, Pair
+from stele.ops.contraction import (
+    Conv2d,
+    Conv2dInputGrad,
+    Conv2dWeightGrad,
+    Convolution,
+    MatMul,
+    Pair,
+    has_patches,
+)
 from stele.ops.linear import (
     Concatenate,
     Pad,
@@ -67,9 +75,9 @@ def by_patches(v: Value, op: Convolution) -> bool:
     """
     image, kernel = (v.args[1], v) if isinstance(op, Conv2dWeightGrad) else (v, v.args[1])
     outs, ins = kernel.shape[:2] if all(isinstance(n, int) for n in (*kernel.shape, image.shape[1])) else (0, 0)
-    if kernel.shape[2:] != (3, 3) or {*op.stride, *op.dilation, op.groups} != {1} or v.dtype == float64:
+    if not has_patches(kernel.shape[2:], *op.attributes) or v.dtype == float64:
         return False
-    if max(low for low, _ in op.padding) > 2 or (isinstance(op, Conv2dWeightGrad) and 144 * outs * ins > LARGEST):
+    if isinstance(op, Conv2dWeightGrad) and 144 * outs * ins > LARGEST:
         return False
     return 108 * outs * ins > 400 * ins + 300 * outs
 

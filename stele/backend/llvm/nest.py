@@ -105,17 +105,12 @@ def repeat(b: Builder, carried: list[ir.Value], holds: Callable[[list[ir.Value]]
 
 def each_bit(b: Builder, bits: ir.Value, body: Callable[[ir.Value], None]) -> None:
     """`body(lane)` for each bit that is set, lowest first."""
-    before, (head, inside, after) = b.block, [b.append_basic_block(name) for name in ("bits", "bit", "done")]
-    b.branch(head)
-    b.position_at_end(head)
-    left = b.phi(bits.type)
-    left.add_incoming(bits, before)
-    b.cbranch(b.icmp_unsigned("!=", left, bits.type(0)), inside, after)
-    b.position_at_end(inside)
-    body(b.cttz(left, i1(1)))
-    left.add_incoming(b.and_(left, b.sub(left, bits.type(1))), b.block)
-    b.branch(head)
-    b.position_at_end(after)
+    def one(now: list[ir.Value]) -> list[ir.Value]:
+        (left,) = now
+        body(b.cttz(left, i1(1)))
+        return [b.and_(left, b.sub(left, bits.type(1)))]
+
+    repeat(b, [bits], lambda now: b.icmp_unsigned("!=", now[0], bits.type(0)), one)
 
 
 def least(b: Builder, x: ir.Value, y: ir.Value) -> ir.Value:

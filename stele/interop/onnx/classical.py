@@ -69,12 +69,16 @@ def scores(c: Call, y: Any, positive: bool) -> Any:
     return post(how, y).astype("float32")
 
 
-def labels(c: Call, at: Any, *kinds: str) -> Any:
+def names(c: Call) -> list[Any]:
+    """The names of classes, texts or numbers; none where they have none."""
+    return c.get("classlabels_strings") or c.get("classlabels_ints") or c.get("classlabels_int64s") or []
+
+
+def labels(c: Call, at: Any) -> Any:
     """The names of classes by their numbers, the numbers themselves where they have none."""
-    for kind in kinds:
-        if found := c.get(f"classlabels_{kind}"):
-            return value(np.asarray(found, object)[host(at)]) if kind == "strings" else st.tensor(found)[at]
-    return at
+    if not (found := names(c)):
+        return at
+    return value(np.asarray(found, object)[host(at)]) if isinstance(found[0], str) else st.tensor(found)[at]
 
 
 def weighted(c: Call, x: Any, rows: int) -> Any:
@@ -85,11 +89,11 @@ def weighted(c: Call, x: Any, rows: int) -> Any:
 
 def linear_classifier(c: Call, x: Any) -> Any:
     """The class with the largest score."""
-    classes = max(len(c.get("classlabels_ints") or c.get("classlabels_strings") or ()), 1)
+    classes = max(len(names(c)), 1)
     rows = numbers(c, "intercepts").size or classes
     y = weighted(c, x, rows)
     at = (y[:, 0] > 0).astype("int64") if rows == 1 else st.argmax(y, axis=1)
-    return labels(c, at, "strings", "ints"), scores(c, y, positive=True)
+    return labels(c, at), scores(c, y, positive=True)
 
 
 def linear_regressor(c: Call, x: Any) -> Any:
@@ -124,11 +128,11 @@ def svm_regressor(c: Call, x: Any) -> Any:
 def svm_classifier(c: Call, x: Any) -> Any:
     """The class that wins most pairs; its scores are those of pairs, or probabilities."""
     rho, of = numbers(c, "rho"), numbers(c, "vectors_per_class", np.int64)
-    classes = max(len(c.get("classlabels_ints") or c.get("classlabels_strings") or ()), 1)
+    classes = max(len(names(c)), 1)
     x = floats(x)
     if not of.size:
         y = x @ st.tensor(table(c, "coefficients", classes).T) + one(c, "rho")
-        return labels(c, st.argmax(y, axis=1), "strings", "ints"), scores(c, y, positive=False)
+        return labels(c, st.argmax(y, axis=1)), scores(c, y, positive=False)
     pairs = [*combinations(range(classes), 2)]
     weights, starts = table(c, "coefficients", classes - 1), [*np.cumsum([0, *of])]
     if weights.shape[1] != of.sum() or len(of) != classes or len(rho) != len(pairs):
@@ -145,7 +149,7 @@ def svm_classifier(c: Call, x: Any) -> Any:
     a, b = numbers(c, "prob_a"), numbers(c, "prob_b")
     if a.size:
         y = coupled(1 - st.sigmoid(y * st.tensor(a) + st.tensor(b)), pairs, classes)
-    return labels(c, at, "strings", "ints"), scores(c, y, positive=False)
+    return labels(c, at), scores(c, y, positive=False)
 
 
 def coupled(p: Any, pairs: list[tuple[int, int]], k: int) -> Any:
@@ -225,8 +229,7 @@ def category(c: Call, x: Any) -> Any:
 
 def zipped(c: Call, y: Any) -> Any:
     """A dict of scores by class for each row."""
-    keys = c.get("classlabels_strings") or c.get("classlabels_int64s")
-    return [dict(zip(keys, row, strict=True)) for row in host(y).tolist()]
+    return [dict(zip(names(c), row, strict=True)) for row in host(y).tolist()]
 
 
 def dense(c: Call, x: Any) -> Any:

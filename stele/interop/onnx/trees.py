@@ -10,7 +10,7 @@ import numpy as np
 
 import stele as st
 from stele.errors import DataError
-from stele.interop.onnx.classical import DOMAIN, POSTS, floats, labels, numbers, post, scores, word
+from stele.interop.onnx.classical import DOMAIN, POSTS, floats, labels, names, numbers, post, scores, word
 from stele.interop.onnx.model import Array
 from stele.interop.onnx.values import Call, Rules, host
 
@@ -180,18 +180,18 @@ def regressor(c: Call, x: Any) -> Any:
 
 def classifier(c: Call, x: Any) -> Any:
     """The class with the largest total. Where all weights are of one of two classes, they speak for the second."""
-    classes = len(c.get("classlabels_int64s") or c.get("classlabels_strings") or ())
+    classes = len(names(c))
     ids = numbers(c, "class_ids", np.int64)
     f = old(c, "class", max(classes, int(ids.max(initial=0)) + 1))
     y = folded(f, floats(x), "SUM")
     if classes != 2 or len(np.unique(ids)) != 1:
         y = based(c, y)
-        return labels(c, st.argmax(y, axis=1), "strings", "int64s"), scores(c, y, positive=False)
+        return labels(c, st.argmax(y, axis=1)), scores(c, y, positive=False)
     base = numbers(c, "base_values")
     y = y[:, ids[0]:ids[0] + 1] + float(base[-1] if base.size else 0)
     positive = bool(f.leaves.min(initial=0) >= 0)
     at = (y[:, 0] > (0.5 if positive else 0)).astype("int64")
-    return labels(c, at, "strings", "int64s"), scores(c, y, positive)
+    return labels(c, at), scores(c, y, positive)
 
 
 def ensemble(c: Call, x: Any) -> Any:

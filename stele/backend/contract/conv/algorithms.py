@@ -30,6 +30,7 @@ from stele.backend.llvm.access import Address, Near, Operand, Temp, Write, size_
 from stele.backend.llvm.launch import Launch
 from stele.kernel.choice import MANY
 from stele.kernel.machine import Machine
+from stele.ops.contraction import has_patches
 
 WRITTEN = 38.0
 """What a vector of weights costs that is laid out, its way to a cache left out."""
@@ -133,5 +134,5 @@ def _least(machine: Machine, layer: Layer, others: Sequence[float], price: Calla
 
 def is_small(conv: Conv) -> bool:
     """Whether Winograd's algorithm can compute a convolution."""
-    fits = conv.kernel == (3, 3) and conv.stride == conv.dilation == (1, 1) and conv.groups == 1
-    return fits and isinstance(conv.dtype, ir.FloatType) and max(conv.padding[0][0], conv.padding[1][0]) <= 2
+    fits = has_patches(conv.kernel, conv.stride, conv.padding, conv.dilation, conv.groups)
+    return fits and isinstance(conv.dtype, ir.FloatType)

@@ -1,13 +1,15 @@
 """The gradient of a convolution's weight: products of planes, lanes along pixels, summed across lanes at the end."""
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 
 from llvmlite import ir
 
 from stele.backend.contract.code import Code, Int, Pair, Ref, Scratch, Sink, Vectors
-from stele.backend.contract.conv.gradient import Band, BandedGradient
+from stele.backend.contract.conv.gradient import Band, Gradient
 from stele.backend.contract.conv.planes import BANDS, Planes, cuts, several
 from stele.backend.contract.conv.stencil import Conv, Stencil, Tap, forward_stencil
 from stele.backend.contract.tile import Price, Tile, best_tile
@@ -18,11 +20,13 @@ from stele.kernel.machine import Machine
 
 
 @dataclass(frozen=True)
-class DirectWeight(BandedGradient):
+class DirectWeight(Gradient):
     """A task makes `outputs x channels` of the kernel's planes; a column of its tiles is a channel and a tap. If
     `compact`, what each tap reads of x is first laid end to end, like g then, so that no products are in vain.
     """
 
+    conv: Conv
+    planes: Planes
     g: Planes
     outputs: int
     channels: int
@@ -74,6 +78,13 @@ class DirectWeight(BandedGradient):
         lanes = self.tile.lanes
         return (self.planes.bytes(self.channels, lanes), self.g.bytes(round_up(self.outputs, self.tile.rows), lanes),
                 self.channels * self.panel * size_of(self.conv.dtype))
+
+    @contextmanager
+    def bands(self, b: Code, begin: Int, end: Int) -> Generator[tuple[Int, Int, Int, ir.Value]]:
+        planes = self.planes
+        with b.loop(begin, end, planes.images) as image, b.loop(0, planes.stencil.rows, planes.band) as row:
+            first = b.and_(image.equals(begin), row.equals(0))
+            yield image, planes.some(b, image, lambda: end), row, first
 
     def add(self, band: Band) -> None:
         b, x, (held, kept, compact), (group, down, across) = band.b, self.planes, band.rooms, band.part

@@ -2,15 +2,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from llvmlite import ir
 
 from stele.backend.contract.code import Code, Int, Ref, Scratch, Sink, Site
 from stele.backend.contract.conv.layer import Small
-from stele.backend.contract.conv.planes import Planes
 from stele.backend.contract.conv.stencil import Conv
 from stele.backend.contract.tile import Tile
 from stele.backend.llvm.access import Count, Extent, Operand, Temp, size_of
@@ -97,21 +95,6 @@ class Gradient(ABC):
         all = b.extent(self.all)
         parts = b.least(all, 1) if self.part is None else b.blocks(all, self.part)
         return b.total(parts, place, self.tasks * self.sums, self.tile.lanes)
-
-
-@dataclass(frozen=True)
-class BandedGradient(Gradient):
-    """As much of x at a time as `planes` hold: a band of rows of some images."""
-
-    conv: Conv
-    planes: Planes
-
-    @contextmanager
-    def bands(self, b: Code, begin: Int, end: Int) -> Generator[tuple[Int, Int, Int, ir.Value]]:
-        planes = self.planes
-        with b.loop(begin, end, planes.images) as image, b.loop(0, planes.stencil.rows, planes.band) as row:
-            first = b.and_(image.equals(begin), row.equals(0))
-            yield image, planes.some(b, image, lambda: end), row, first
 
 
 def gradient(site: Site, cut: Gradient, x: Operand, g: Operand, sink: Sink) -> tuple[list[Launch], list[Temp]]:

@@ -149,10 +149,12 @@ class Squares(Record):
 
         self.stretches(b, first, count, lay)
 
-    def bring(self, b: Code, laid: Ref, count: Number, apply: Map, points: int, to: Ref, pitch: int) -> None:
-        """What is laid to the points, which lie `pitch` elements apart."""
+    def bring(self, b: Code, operand: Operand, channel: Int, first: Int, count: Int, room: Ref, apply: Map, points: int,
+              to: Ref, pitch: int) -> None:
+        """A channel of some patches, laid in a room, to the points, which lie `pitch` elements apart."""
+        self.lay(b, operand, channel, first, count, room)
         with b.loop(0, count, self.lanes) as p:
-            square(apply, b, self.read, lambda y, x: (laid + (p + (y * self.read + x) * self.along)).load(self.lanes),
+            square(apply, b, self.read, lambda y, x: (room + (p + (y * self.read + x) * self.along)).load(self.lanes),
                    lambda y, x, value: (to + (p + (y * points + x) * pitch)).store(value))
 
     def drain(self, b: Code, sink: Sink, source: Callable[[Number], Ref], channel: Int, first: Int, count: Int) -> None:

@@ -107,11 +107,9 @@ class Winograd(Schedule):
         return self.squares.bytes, memory(self.points.side ** 2 * self.matrix(1), self.layer.dtype)
 
     def fill(self, w: Work, units: Span) -> None:
-        squares, laid, count = self.squares, w.rooms[0], w.task.images
         with w.b.loop(0, self.layer.depth) as s:
-            squares.lay(w.b, w.source, s, w.task.image, count, laid)
-            squares.bring(w.b, laid, count, self.maps.source, self.points.count, w.held[0] + s * self.along,
-                          self.matrix(self.layer.depth))
+            self.squares.bring(w.b, w.source, s, w.task.image, w.task.images, w.rooms[0], self.maps.source,
+                               self.points.count, w.held[0] + s * self.along, self.matrix(self.layer.depth))
 
     @property
     def sums(self) -> int:
@@ -180,7 +178,8 @@ def _candidate(machine: Machine, squares: Squares, points: Points, parts: int) -
     near = layer.batch != 1 and weights * size <= machine.l3 // 4    # which others use too, as they do memory
     reading = weights / squares.lanes * (machine.shared if near else 2 * machine.memory)
     cost = max(cost, reading) + BESIDE * min(cost, reading)
-    if not isinstance(layer.batch, int) or squares.known is None:
-        return cost * (squares.each or 1) / most, found
+    each = squares.each or 1
+    if squares.known is None:
+        return cost * each / most, found
     chunks = -(-squares.known // most)
-    return cost * chunks * idle(chunks, blocks, found.blocks, 1) / layer.batch, found
+    return cost * chunks * idle(chunks, blocks, found.blocks, 1) / (squares.known // each), found

@@ -87,8 +87,8 @@ class WinogradWeight(Gradient):
             (self.g, band.g, self.maps.cotangent, g, self.conv.outputs, outputs),
         ):
             with b.loop(0, count) as channel:
-                side.lay(b, operand, channel, band.image, band.images, laid)
-                side.bring(b, laid, band.images, apply, self.points.count, to + channel * self.pitch, self.matrix(room))
+                side.bring(b, operand, channel, band.image, band.images, laid, apply, self.points.count,
+                           to + channel * self.pitch, self.matrix(room))
         with b.loop(0, self.points.every) as point:
             self._turn(b, x + point * self.matrix(channels), turned)
             self._products(band, g + point * self.matrix(outputs), turned, band.sums + point * (outputs * channels))
@@ -157,8 +157,7 @@ def _candidate(machine: Machine, conv: Small, points: Points, lanes: int, most: 
 
 def _part(x: Squares) -> int:
     """Patches of a part: about `PART`, and of an even number of parts, where it is known how many there are."""
-    batch = x.layer.batch
-    if x.each is None or not isinstance(batch, int):
+    if x.known is None:
         return round_up(PART, x.most)
-    parts = max(2, 2 * round(batch * x.each / (2 * PART)))
-    return round_up(-(-batch * x.each // parts), x.most)
+    parts = max(2, 2 * round(x.known / (2 * PART)))
+    return round_up(-(-x.known // parts), x.most)
