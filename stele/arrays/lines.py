@@ -50,7 +50,8 @@ def linspace(start: TensorLike, stop: TensorLike, num: int = 50, dtype: DTypeLik
     if arguments.flag(retstep, "retstep of linspace"):
         line = linspace(start, stop, num, dtype, device, endpoint, requires_grad, axis)
         kind = line.dtype if line.dtype.is_float else "float32"
-        return line, (asarray(stop, kind) - asarray(start, kind)) / (n - closed if below(closed, n) else float("nan"))
+        steps: Any = n - closed if below(closed, n) else float("nan")
+        return line, (asarray(stop, kind) - asarray(start, kind)) / steps
     if is_held(start) or is_held(stop):
         first, last, shares = between(start, stop, n, closed, dtype)
         made: Any = where(shares == 1, last, first + (last - first) * shares)

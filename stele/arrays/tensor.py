@@ -673,8 +673,6 @@ class Chosen(Tensor):
     def value(self) -> Any:     # type: ignore[override]
         return part(self.whole, (self.mask,)).value
 
-    _value = value      # type: ignore[assignment]
-
     def beside_places(self, other: Any) -> Any:
         """What stands beside the numbers, at all places: of the same mask as a whole, and what broadcasts to a row."""
         if isinstance(other, Chosen):
@@ -690,6 +688,7 @@ class Chosen(Tensor):
         return where(mask, converted(self.whole, dtype=x.dtype), rows).reshape(x.shape)
 
 
+Chosen._value = Chosen.value     # type: ignore[assignment]    # what handles keep where nobody asks for it
 for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
     for how in ("", "r", "i"):
         setattr(Chosen, f"__{how}{name}__", elementwise(getattr(Tensor, f"__{how}{name}__")))

@@ -1596,11 +1596,11 @@ class Chosen(Tensor):
     def __init__(self, whole: Tensor, mask: Tensor, key: Any) -> None: ...
     @property
     def value(self) -> Any: ...
-    _value = value
     def beside_places(self, other: Any) -> Any:
         """What stands beside the numbers, at all places: of the same mask as a whole, and what broadcasts to a row."""
     def over(self, x: Tensor, key: Any) -> Tensor:
         """x with the numbers at the places that they were chosen from."""
+Chosen._value = Chosen.value
 def placed(v: Value, device: DeviceLike=None, requires_grad: bool=False) -> Tensor:
     """A new array as a tensor on a device: where none is named, on that of the innermost `with st.device(...)`."""
 def constant(x: Any, like: DType | None=None) -> Tensor:
