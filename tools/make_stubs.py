@@ -79,7 +79,7 @@ def declarations(body: list[ast.stmt], room: Mapping[str, Any], indent: str = ""
                 yield written(node, indent)
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
                 yield f"{indent}{name}: {ast.unparse(annotation)}"
-            case ast.Assign(targets=[target]):
+            case ast.Assign(targets=[ast.Name() | ast.Tuple() as target]):
                 for name in (n.id for n in ast.walk(target) if isinstance(n, ast.Name)):
                     yield from assigned(name, node, room[name], indent)
 

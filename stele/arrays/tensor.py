@@ -53,12 +53,14 @@ COPIED = 1 << 12    # elements of a part of an array, up to which it is copied w
 SMALL = 64      # elements of an array made while tracing, up to which it is written into the graph
 
 
-def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
+def lift(f: Callable[..., Any], numbers: bool = False, seen_before: Newest[Any, Template] | None = None
+         ) -> Callable[..., Any]:
     """A function of values as a function of tensors; keyword-only parameters may also be given by position.
 
-    With `numbers`, a symbolic size among the arguments is an operand: a number known when the program runs.
+    With `numbers`, a symbolic size among the arguments is an operand: a number known when the program runs. Templates
+    of calls stand in `seen_before`, by kinds of arguments.
     """
-    given, seen_before = cache(lambda: Arguments(f)), Newest[Any, Template](MOST)
+    given, seen_before = cache(lambda: Arguments(f)), Newest(MOST) if seen_before is None else seen_before
 
     @wraps(f)
     def lifted(*args: Any, **kwargs: Any) -> Any:
@@ -88,12 +90,6 @@ def kind_of(args: Sequence[Any], kwargs: Mapping[str, Any], operands: list[Value
     cannot be said: where open sizes leave guards, and for arrays and objects of other kinds. The last part is 1 where a
     result carries gradients, 2 where it is cut off from what does.
     """
-    if len(args) == 2 and not kwargs:       # what is asked most, written out: 0.4 us less
-        a, b = args
-        if type(a) is Tensor and type(b) is Tensor and not (a._requires_grad or b._requires_grad) and \
-                (v := a._value) is not (w := b._value):
-            operands += v, w
-            return v.type.mark, w.type.mark, 0
     key: list[Any] = [*kwargs]
     carries = False
     for a in (*args, *kwargs.values()) if kwargs else args:
@@ -207,6 +203,27 @@ def arithmetic(f: Callable[..., Any]) -> Callable[..., Any]:
     return lift(f, numbers=True)
 
 
+def operator(f: Callable[..., Any], numbers: bool = True) -> Callable[..., Any]:
+    """A function of two operands as an operator. Between two tensors, which is asked most, and the result of a pattern
+    seen before stands nothing else: 0.25 us less than `lift` takes.
+    """
+    seen_before = Newest[Any, Template](MOST)
+    lifted = lift(f, numbers, seen_before)
+
+    def called(x: Any, z: Any) -> Any:
+        if type(x) is Tensor and type(z) is Tensor and not (x._requires_grad or z._requires_grad) and \
+                (v := x._value) is not (w := z._value) and TRACING.get() is None and \
+                (seen := seen_before.get((v.type.mark, w.type.mark, 0))) is not None:
+            try:
+                return recorded(seen, [v, w], here())
+            except Exception as error:
+                leaving(error, f.__name__)
+                raise
+        return lifted(x, z)
+
+    return speaking(called, lifted)
+
+
 def seeing(f: Callable[..., Any], back: Back | None = None, axes: int = 0) -> Callable[..., Any]:
     """A function whose results are parts of its operand, or that one seen otherwise, as NumPy's views share memory.
 
@@ -286,7 +303,7 @@ def reflected(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
     """A binary function as an in-place operator: its result is what the handle stands for from now on."""
-    lifted = arithmetic(f)
+    lifted = operator(f)
     return speaking(public(lambda x, z: x.rebind(lifted(x, z))), lifted)
 
 
@@ -481,24 +498,24 @@ class Tensor(Familiar):
 
     # Operators
 
-    __add__, __radd__           = arithmetic(binary.sum_of), reflected(binary.sum_of)
-    __sub__, __rsub__           = arithmetic(binary.difference), reflected(binary.difference)
-    __mul__, __rmul__           = arithmetic(binary.multiply), reflected(binary.multiply)
-    __truediv__, __rtruediv__   = arithmetic(binary.quotient), reflected(binary.quotient)
-    __floordiv__, __rfloordiv__ = arithmetic(binary.floor_divide), reflected(binary.floor_divide)
-    __mod__, __rmod__           = arithmetic(binary.remainder), reflected(binary.remainder)
+    __add__, __radd__           = operator(binary.sum_of), reflected(binary.sum_of)
+    __sub__, __rsub__           = operator(binary.difference), reflected(binary.difference)
+    __mul__, __rmul__           = operator(binary.multiply), reflected(binary.multiply)
+    __truediv__, __rtruediv__   = operator(binary.quotient), reflected(binary.quotient)
+    __floordiv__, __rfloordiv__ = operator(binary.floor_divide), reflected(binary.floor_divide)
+    __mod__, __rmod__           = operator(binary.remainder), reflected(binary.remainder)
     def __divmod__(self, z: TensorLike) -> tuple[Tensor, Tensor]: return self // z, self % z
     def __rdivmod__(self, z: TensorLike) -> tuple[Tensor, Tensor]: return self.__rfloordiv__(z), self.__rmod__(z)
-    __pow__, __rpow__           = arithmetic(binary.pow), reflected(binary.pow)
-    __matmul__, __rmatmul__     = lift(contraction.matmul), reflected(contraction.matmul)
-    __and__, __rand__           = arithmetic(binary.bitwise_and), reflected(binary.bitwise_and)
-    __or__, __ror__             = arithmetic(binary.bitwise_or), reflected(binary.bitwise_or)
-    __xor__, __rxor__           = arithmetic(binary.bitwise_xor), reflected(binary.bitwise_xor)
-    __lshift__, __rlshift__     = arithmetic(binary.shift_left), reflected(binary.shift_left)
-    __rshift__, __rrshift__     = arithmetic(binary.shift_right), reflected(binary.shift_right)
-    __lt__, __le__              = arithmetic(binary.less), arithmetic(binary.less_equal)
-    __gt__, __ge__              = arithmetic(binary.greater), arithmetic(binary.greater_equal)
-    __eq__, __ne__              = arithmetic(binary.equal), arithmetic(binary.not_equal)  # type: ignore[assignment]
+    __pow__, __rpow__           = operator(binary.pow), reflected(binary.pow)
+    __matmul__, __rmatmul__     = operator(contraction.matmul, False), reflected(contraction.matmul)
+    __and__, __rand__           = operator(binary.bitwise_and), reflected(binary.bitwise_and)
+    __or__, __ror__             = operator(binary.bitwise_or), reflected(binary.bitwise_or)
+    __xor__, __rxor__           = operator(binary.bitwise_xor), reflected(binary.bitwise_xor)
+    __lshift__, __rlshift__     = operator(binary.shift_left), reflected(binary.shift_left)
+    __rshift__, __rrshift__     = operator(binary.shift_right), reflected(binary.shift_right)
+    __lt__, __le__              = operator(binary.less), operator(binary.less_equal)
+    __gt__, __ge__              = operator(binary.greater), operator(binary.greater_equal)
+    __eq__, __ne__              = operator(binary.equal), operator(binary.not_equal)  # type: ignore[assignment]
     __neg__, __abs__            = arithmetic(binary.negative), lift(unary.absolute)
     __invert__, __pos__         = lift(unary.invert), lift(signs.positive)
     __iadd__, __isub__          = rebinding(binary.sum_of), rebinding(binary.difference)

@@ -11,6 +11,7 @@ import numpy as np
 from stele.arrays.familiar import Familiar
 from stele.arrays.views import Back
 from stele.backend.devices import Device
+from stele.backend.newest import Newest
 from stele.eager.template import Template
 from stele.ir.graph import Array, Value
 from stele.ir.origin import Where
@@ -21,10 +22,12 @@ KINDS: str
 new = object.__new__
 COPIED: int
 SMALL: int
-def lift(f: Callable[..., Any], numbers: bool=False) -> Callable[..., Any]:
+def lift(f: Callable[..., Any], numbers: bool=False, seen_before: Newest[Any, Template] |
+        None=None) -> Callable[..., Any]:
     """A function of values as a function of tensors; keyword-only parameters may also be given by position.
 
-    With `numbers`, a symbolic size among the arguments is an operand: a number known when the program runs.
+    With `numbers`, a symbolic size among the arguments is an operand: a number known when the program runs. Templates
+    of calls stand in `seen_before`, by kinds of arguments.
     """
 def kind_of(args: Sequence[Any], kwargs: Mapping[str, Any], operands: list[Value]) -> tuple[Any, ...] | None:
     """What of the arguments a result depends on, besides the operands' numbers: the operands are noted. None where that
@@ -52,6 +55,10 @@ def bounded(x: Tensor) -> Tensor:
     """The tensor itself, whose numbers are computed if enough was recorded, or if ops run where they are written."""
 def arithmetic(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function of operands, which may be symbolic sizes."""
+def operator(f: Callable[..., Any], numbers: bool=True) -> Callable[..., Any]:
+    """A function of two operands as an operator. Between two tensors, which is asked most, and the result of a pattern
+    seen before stands nothing else: 0.25 us less than `lift` takes.
+    """
 def seeing(f: Callable[..., Any], back: Back | None=None, axes: int=0) -> Callable[..., Any]:
     """A function whose results are parts of its operand, or that one seen otherwise, as NumPy's views share memory.
 
@@ -1600,7 +1607,6 @@ class Chosen(Tensor):
         """What stands beside the numbers, at all places: of the same mask as a whole, and what broadcasts to a row."""
     def over(self, x: Tensor, key: Any) -> Tensor:
         """x with the numbers at the places that they were chosen from."""
-Chosen._value = Chosen.value
 def placed(v: Value, device: DeviceLike=None, requires_grad: bool=False) -> Tensor:
     """A new array as a tensor on a device: where none is named, on that of the innermost `with st.device(...)`."""
 def constant(x: Any, like: DType | None=None) -> Tensor:
