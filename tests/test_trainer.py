@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -557,19 +557,33 @@ def test_tensorboard(tmp_path: Path) -> None:
     assert (picture.width, picture.height) == (5, 4) and seen.shape == (3, 4, 5) and set(seen.ravel()) <= {127, 128}
 
 
+class FallsAt(train.Callback):
+    """An error behind the step k."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def on_batch_end(self, trainer: train.Trainer) -> None:
+        if trainer.steps == self.k:
+            raise InterruptedError
+
+
+def in_three_sessions(folder: Path, logger: Callable[[], train.Logger]) -> list[train.Logger]:
+    """Loggers of a training of nine steps that twice falls, two steps and one behind its checkpoint."""
+    loggers = list[train.Logger]()
+    for falls in (5, 7, 0):
+        loggers.append(logger())
+        with suppress(InterruptedError):
+            train.fit(net(), loader(), loss="cross_entropy", epochs=3, callbacks=[
+                Checkpoint(folder / "run", resume=True), loggers[-1], FallsAt(falls)])
+    return loggers
+
+
 def test_tensorboard_forgets_what_was_written_behind_the_checkpoint(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="pip install tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    class Falls(train.Callback):
-        def on_batch_end(self, trainer: train.Trainer) -> None:
-            if trainer.steps == 5:
-                raise InterruptedError
-
-    for more in ([Falls()], []):
-        with suppress(InterruptedError):
-            train.fit(net(), loader(), loss="cross_entropy", epochs=3, callbacks=[
-                Checkpoint(tmp_path / "run", resume=True), train.TensorBoard(tmp_path / "events", 1), *more])
+    in_three_sessions(tmp_path, lambda: train.TensorBoard(tmp_path / "events", 1))
     events = EventAccumulator(str(tmp_path / "events"))
     events.Reload()
     assert [event.step for event in events.Scalars("loss")] == [*range(1, 10)]
@@ -594,6 +608,31 @@ def test_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert mlflow.active_run().info.run_id == own.info.run_id == logger.id
     found = mlflow.get_run(own.info.run_id).data
     assert "train_loss" in found.metrics and found.params["optimizer"] == "mine" and found.params["epochs"] == "1"
+
+
+def test_mlflow_holds_each_step_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow = pytest.importorskip("mlflow", reason="pip install mlflow")
+    loggers: Any = in_three_sessions(tmp_path, lambda: train.MLflow("mine", uri=tmp_path.as_uri(), every=1))
+    client = mlflow.MlflowClient()
+    steps = {name: [x.step for x in client.get_metric_history(loggers[0].id, name)] for name in ("loss", "train_loss")}
+    assert len({logger.id for logger in loggers}) == 1 and steps == {"loss": [*range(1, 10)], "train_loss": [3, 6, 9]}
+    monkeypatch.setattr(client.__class__, "get_metric_history", None)   # which a training from the beginning never asks
+    numbers_of(train.MLflow(every=1))
+
+
+def test_wandb_holds_each_step_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wandb = pytest.importorskip("wandb", reason="pip install wandb")
+    logged, log = list[tuple[str, int]](), wandb.Run.log
+    monkeypatch.setattr(wandb.Run, "log", lambda run, values, step: (
+        logged.extend((name, step) for name in values), log(run, values, step=step)))
+    loggers: Any = in_three_sessions(tmp_path, lambda: train.WandB("mine", mode="offline", dir=str(tmp_path), every=1))
+    assert [step for name, step in logged if name == "loss"] == [*range(1, 10)]
+    assert [step for name, step in logged if name == "train_loss"] == [3, 6, 9]
+    assert len({logger.id for logger in loggers}) == 1
+    logged.clear()      # a run of the same name that begins anew has nothing of the one before
+    numbers_of(train.WandB("mine", mode="offline", dir=str(tmp_path), every=1, id=loggers[0].id))
+    assert [step for name, step in logged if name == "loss"] == [1, 2]
 
 
 def test_wandb(tmp_path: Path) -> None:

@@ -157,7 +157,8 @@ class MLflow(Logger):
     """Logs to MLflow, as a run of an `experiment`, every `every` steps and every epoch; needs `stele-dl[mlflow]`.
 
     `uri` is where it keeps runs, `name` what the run is called. The facts of the history are its parameters; a training
-    that goes on goes on with its run. A run that is active already is logged to, and is active still at the end. Where
+    that goes on goes on with its run, and what an earlier session logged behind the checkpoint, which MLflow lets
+    nobody delete, is not logged again. A run that is active already is logged to, and is active still at the end. Where
     MLflow is not installed the error says what to install. Raises ShapeError for less than one step.
 
     >>> issubclass(train.MLflow, train.Logger)
@@ -174,6 +175,7 @@ class MLflow(Logger):
             raise missing("MLflow", "mlflow") from None
         self.mlflow: Any = mlflow
         self.name, self.id, self.ends = name, None, True
+        self.goes_on, self.known = False, dict[str, int]()      # the last step of each measure that its run holds
         if uri is not None:
             mlflow.set_tracking_uri(uri)    # pyright: ignore
         if experiment is not None:
@@ -184,14 +186,21 @@ class MLflow(Logger):
         self.ends = run is None
         if run is None:
             run = self.mlflow.start_run(run_id=self.id) if self.id else self.mlflow.start_run(run_name=self.name)
-        self.id = run.info.run_id
+        self.goes_on, self.id, self.known = run.info.run_id == self.id, run.info.run_id, {}
         known = self.mlflow.get_run(self.id).data.params        # which MLflow lets nobody change
         self.mlflow.log_params({name: x for name, x in trainer.history.meta.items()
                                 if x is not None and name not in known})
 
     def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
-        self.mlflow.log_metrics({name: x for name, x in values.items() if isinstance(x, int | float)},
-                                step=trainer.steps)
+        self.mlflow.log_metrics({name: x for name, x in values.items()
+                                 if isinstance(x, int | float) and self.last(name) < trainer.steps}, step=trainer.steps)
+
+    def last(self, name: str) -> int:
+        """The last step of which earlier sessions have logged a measure."""
+        if self.goes_on and name not in self.known:
+            had = self.mlflow.MlflowClient().get_metric_history(self.id, name)
+            self.known[name] = max((x.step for x in had), default=-1)
+        return self.known.get(name, -1)
 
     def sample(self, name: str, made: Any, trainer: Trainer) -> None:
         place = f"{name}/step-{trainer.steps:06}"
@@ -216,8 +225,9 @@ class WandB(Logger):
     """Logs to Weights & Biases, as a run of a `project`, every `every` steps and every epoch; needs `stele-dl[wandb]`.
 
     `name` is what the run is called, and `options` are those of `wandb.init`, such as mode="offline". The facts of the
-    history are its configuration; a training that goes on goes on with its run. Where wandb is not installed the
-    error says what to install. Raises ShapeError for less than one step.
+    history are its configuration; a training that goes on goes on with its run, behind the last step that it has: of
+    runs that are offline `ID.steps` in wandb's folder says which one that is. Where wandb is not installed the error
+    says what to install. Raises ShapeError for less than one step.
 
     >>> issubclass(train.WandB, train.Logger)
     True
@@ -235,22 +245,42 @@ class WandB(Logger):
         self.image: Any = wandb.Image   # pyright: ignore
         self.options, self.id = {"project": project, "name": name, **options}, None
         self.run: Any = None
+        self.steps: Path | None = None      # the file of steps that an offline run holds
+        self.at, self.through = -1, -1      # the step that is logged now, and the last one of earlier sessions
 
     def on_train_begin(self, trainer: Trainer) -> None:
         again = {"id": self.id, "resume": "allow"} if self.id else {}
         self.run = self.begin(config=dict(trainer.history.meta), **self.options, **again)
-        self.id = self.run.id
+        self.id, self.at, self.through = self.run.id, -1, self.run.starting_step - 1
+        if self.run.offline:        # where nobody else knows what earlier sessions have logged
+            self.steps = Path(self.run.dir).parents[1] / f"{self.id}.steps"
+            files.append(self.steps, b"", keep=None if again else 0)
+            self.through = max([self.through, *map(int, self.steps.read_bytes().split())])
 
     def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
-        self.run.log({name: x for name, x in values.items() if isinstance(x, int | float)}, step=trainer.steps)
+        self.log({name: x for name, x in values.items() if isinstance(x, int | float)}, trainer)
+
+    def log(self, values: Mapping[str, Any], trainer: Trainer) -> None:
+        """Logs values of the step where the trainer stands, which wandb keeps when the next one comes."""
+        if trainer.steps > self.through:
+            if trainer.steps > self.at:
+                self.kept()
+            self.run.log(values, step=trainer.steps)
+            self.at = trainer.steps
+
+    def kept(self) -> None:
+        """Notes that wandb has all of the last step."""
+        if self.steps is not None and self.at >= 0:
+            files.append(self.steps, f"{self.at}\n".encode())
 
     def sample(self, name: str, made: Any, trainer: Trainer) -> None:
         seen = self.html(f"<pre>{escape(made)}</pre>") if isinstance(made, str) else [
             self.image(shown(x)) for x in pictures(made)]
         if seen:
-            self.run.log({name: seen}, step=trainer.steps)
+            self.log({name: seen}, trainer)
 
     def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
+        self.kept()
         self.run.finish(exit_code=0 if error is None else 1)
 
     def state_dict(self) -> dict[str, Any]:
