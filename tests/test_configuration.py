@@ -10,12 +10,13 @@ import pytest
 from formats import NET
 from test_report import Checker
 
+from stele import optim
 from stele.commands.arguments import parse, run
 from stele.commands.options import RunsOptions, TrainOptions
 from stele.commands.runs import runs
 from stele.errors import DataError
-from stele.train.configuration import lines_of
-from stele.train.recipes import recipe_of
+from stele.train.document import lines_of
+from stele.train.recipes import from_file, recipe_of
 from stele.train.runs import comparison, runs_in
 from stele.train.training import train
 
@@ -30,6 +31,19 @@ X = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
 def trainer(lr: float = 0.1, width: int = 3, name: str | None = None) -> train.Trainer:
     model = nn.Sequential(nn.Linear(2, width), nn.Linear(width, 1))
     return train.Trainer(model, data.Loader((X, X[:, :1]), 20), loss="mse", optimizer="sgd", lr=lr)
+"""
+
+GROUPS = """\
+weight_decay = 0.1
+
+[[optimizer.group]]
+params = ["*.bias", "hidden.w*"]
+weight_decay = 0.0
+
+[[optimizer.group]]
+name = "head"
+params = "linear4.*"
+lr = 0.25
 """
 
 OPTIONS = """
@@ -115,6 +129,19 @@ WRONG = [
     ('lr = 0.5', 'lr = 0.5\n[schedule]\nkind = "ChainedScheduler"\nschedulers = [{kind = "StepLR", step = 3}]',
      r"StepLR has no 'step'.* at net.toml:37\. Did you mean 'step_size'"),
     ('lr = 0.5', 'lr = 0.5\n[[callback]]\nkind = "EMA"\ndecay = 9', r"decay of EMA must be .* at net.toml:37"),
+    ('lr = 0.5', 'lr = 0.5\n[[optimizer.group]]\nlr = 1.0', r"a group is a table with params = .* at net.toml:35"),
+    ('lr = 0.5', 'lr = 0.5\ngroup = [{params = []}]', r"a group is a table with params = .* at net.toml:35"),
+    ('lr = 0.5', 'lr = 0.5\n[[optimizer.group]]\nname = "h"\nparams = "hiden.weight"',
+     r"no parameter is called 'hiden.weight': there are .* at net.toml:37\. Did you mean 'hidden.weight'"),
+    ('lr = 0.5', 'lr = 0.5\n[[optimizer.group]]\nparams = ["*.bias", "hidden"]',
+     r"no parameter is called 'hidden': .* at net.toml:36\. Did you mean 'hidden\.\*'"),
+    ('lr = 0.5', 'lr = 0.5\n[[optimizer.group]]\nparams = "*.bias"\nweight_decy = 0',
+     r"SGD has no 'weight_decy'.* at net.toml:37\. Did you mean 'weight_decay'"),
+    ('lr = 0.5', 'lr = 0.5\n[[optimizer.group]]\nparams = "*"\n[[optimizer.group]]\nparams = "*.bias"\nmomentum = -1',
+     r"all that \*.bias fits is in groups before it at net.toml:38"),
+    ('lr = 0.5', 'lr = 0.5\n[[optimizer.group]]\nparams = "*.weight"\n[[optimizer.group]]\nparams = "*.bias"\n'
+     'momentum = -1', r"SGD needs momentum >= 0, got -1.* at net.toml:39"),
+    ('lr = 0.5', 'lr = 0.5\n[[optimizer.groups]]\nparams = "*"', r"SGD has no 'groups'.*:35\. Did you mean 'group'"),
     ('epochs = 2', 'callback = ["EMAA"]', r"there is no callback 'EMAA' at net.toml:1\. Did you mean 'EMA'"),
     ('epochs = 2', 'callback = [3]', r"callback is a table or the name of a kind, got 3 at net.toml:1"),
     ('epochs = 2', 'seed = -1', r"a seed must be .*, got -1 at net.toml:1"),
@@ -197,6 +224,22 @@ def test_schedules_stand_in_schedules_and_callbacks_are_named_alone(folder: Path
     assert [type(x).__name__ for x in trainer.schedule.schedulers] == ["LinearWarmup", "CosineDecay"]
     trainer.fit(1)
     assert [type(x).__name__ for x in trainer.callbacks] == ["EMA"]
+
+
+def test_groups_of_parameters_have_options_of_their_own(folder: Path) -> None:
+    """They are those of `optim.grouped`, and are set anew by name or number, and gone on with."""
+    Path("net.toml").write_text(NET + GROUPS)
+    options = {"optimizer.group.head.lr": "0.125", "optimizer.group.0.momentum": "0.5"}
+    trainer = from_file("net.toml", options)
+    by_hand = optim.SGD(optim.grouped(trainer.model.named_parameters(), {
+        "*.bias": {"weight_decay": 0.0, "momentum": 0.5}, "hidden.w*": {"weight_decay": 0.0, "momentum": 0.5},
+        "linear4.*": {"lr": 0.125}}), lr=0.5, weight_decay=0.1)
+    first, *others = [[(id(p), str(group)) for p in group.params] for group in by_hand.groups]
+    found = [[(id(p), str(group)) for p in group.params] for group in trainer.optimizer.groups]
+    assert {*found[0]} == {*first, *others[0]} and found[1:] == others[1:]
+    train(asked("net.toml", out=Path("run"), settings=(("optimizer.group.head.lr", "0.125"),)))
+    train(asked(None, resume=Path("run"), epochs=3))
+    assert len(history(Path("run"))["epochs"]) == 3
 
 
 def test_lines_of_a_text() -> None:

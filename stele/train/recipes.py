@@ -14,7 +14,8 @@ from stele.errors import DataError, nearest
 from stele.files import located
 from stele.ir.door import public
 from stele.ops.arguments import is_series
-from stele.train.configuration import Configuration, value_of
+from stele.train.configuration import Configuration
+from stele.train.document import value_of
 from stele.train.trainer import Trainer
 from stele.train.workloads import WORKLOADS, trainer_of
 
