@@ -23,15 +23,15 @@ from stele.arrays.opensize import plain
 from stele.arrays.spellings import BORROWED, METHODS, Borrowed, absent
 from stele.arrays.ufuncs import put_into
 from stele.arrays.views import Back, crossed, detached, entire, imaginary_part, other_bits, real_part
-from stele.backend.buffers import Buffer
 from stele.backend.devices import Device, Stream, current, find, is_device
+from stele.backend.locks import HOST, RUNNING
 from stele.backend.newest import Newest
 from stele.eager.backward import backward, settle
 from stele.eager.evaluate import EVALUATOR, evaluate, known
 from stele.eager.follow import replaying
 from stele.eager.handle import GRAD, STEPPING, STEPS, TRACING, owner
 from stele.eager.hooks import added_up
-from stele.eager.live import cut, leaf
+from stele.eager.live import cut, held_as, result
 from stele.eager.standing import about_to_write, is_written
 from stele.eager.template import MOST, Recorded, Template, alike, template, token_of
 from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
@@ -39,7 +39,7 @@ from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal
 from stele.ir.origin import Where, here, lines
 from stele.ir.sizes import Size
-from stele.ir.types import HOME, DType, Shape, Type
+from stele.ir.types import HOME, DType, Shape
 from stele.ops import contraction, diagonals, indexing, joining, linear, parts, selecting, shaping, statistics
 from stele.ops.arguments import flag, shallow
 from stele.ops.elementwise import binary, signs, unary
@@ -647,16 +647,9 @@ def copied(x: Tensor, key: Any) -> Tensor | None:
     if v.data is None or x._requires_grad or TRACING.get() is not None or not replaying(()) \
             or v.type.device != HOME:
         return None
-    with x.at_rest():
-        try:
-            found = v.data.array[key]
-        except (IndexError, ValueError):    # which the op explains
-            return None
-        if found.size > COPIED:
-            return None
-        buffer = Buffer.empty(v.type.dtype, found.shape)
-        buffer.writable()[...] = found
-    return Tensor(leaf(Type(v.type.dtype, found.shape), buffer))
+    with HOST if len(RUNNING) == 1 else x.at_rest():
+        buffer = v.data.part(key, COPIED)
+    return None if buffer is None else Tensor(result(held_as(v.type.dtype.name, buffer.shape), here(), buffer))
 
 
 part, replaced, where = lift(indexing.index), lift(indexing.set_index), arithmetic(binary.where)

@@ -204,6 +204,21 @@ class Buffer:
     def wait(self) -> None:
         """Returns once the numbers are there."""
 
+    def part(self, key: Any, most: int) -> Buffer | None:
+        """A copy of the numbers at a key of NumPy's; None where there is none such, or of more than `most` elements."""
+        rows, shape = self.shape[:1], self.shape[1:]
+        if type(key) is int and rows and -rows[0] <= key < rows[0]:     # written out: 2 us less
+            if prod(shape) > most:
+                return None
+            row = Buffer.empty(self.dtype, shape)
+            ctypes.memmove(row.address, self.address + key % rows[0] * (n := prod(shape) * self.dtype.bytes), n)
+            return row
+        try:
+            found = self.array[key]
+        except (IndexError, ValueError):    # which the op explains
+            return None
+        return Buffer.of(found) if found.size <= most else None
+
     def writable(self) -> np.ndarray[Any, Any]:
         """The numbers, to be written before anybody else sees them."""
         flat = np.asarray(self.block)[:prod(self.shape) * self.dtype.bytes]

@@ -1,12 +1,13 @@
 """Values that users hold: expressions, and beside them what is known of them."""
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, TypeGuard
 
 from stele.errors import ArgumentError, kind
 from stele.ir.graph import Op, Parameter, Value
 from stele.ir.origin import Where, here
-from stele.ir.types import Type
+from stele.ir.types import Type, dtype
 from stele.ops.elementwise.unary import StopGradient
 
 CUT = StopGradient()
@@ -57,6 +58,12 @@ def symbol(label: str, type: Type) -> Live:
 def leaf(type: Type, data: Any, label: str = "value") -> Live:
     """A value that is nothing but its numbers."""
     return result(Parameter(label, type), here(), data)
+
+
+@lru_cache(maxsize=1 << 12)
+def held_as(kind: str, shape: tuple[int, ...]) -> Parameter:
+    """What a value of the host is that is nothing but its numbers, by the name of its dtype."""
+    return Parameter("value", Type(dtype(kind), shape))
 
 
 def result(op: Parameter, where: Where, data: Any) -> Live:
