@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from formats import ROOT
 
-from stele.data import images
-from stele.data.images import load_image, load_images
+from stele.data import ImageFolder, images, jpegs
+from stele.data import transforms as T
+from stele.data.chance import Chance
+from stele.data.images import Picture, load_image, load_images
 from stele.data.pixels import pixels
+from stele.data.transforms.base import called
 from stele.errors import DataError
 
 PIL = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
@@ -80,22 +83,70 @@ def test_without_pillow_the_error_says_what_to_install(tmp_path: Path) -> None:
     assert done.stdout == "reading cat.jpg needs Pillow, got none installed. Run: pip install 'stele-dl[images]'\n"
 
 
-KINDS: list[dict[str, Any]] = [{}, {"progressive": True}, {"subsampling": 0}, {"subsampling": 1}, {"quality": 30}]
+KINDS: list[dict[str, Any]] = [{}, {"restart_marker_blocks": 3},
+                               {"progressive": True}, {"subsampling": 0}, {"subsampling": 1}, {"quality": 30}]
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
-def test_simplejpeg_gives_the_bytes_that_pillow_gives(tmp_path: Path, mode: str) -> None:
+def test_parts_of_a_jpeg_have_the_bytes_that_pillow_gives(tmp_path: Path, mode: str) -> None:
     """JPEG of every kind, and what is none or not whole, which Pillow explains."""
-    pytest.importorskip("simplejpeg", reason="simplejpeg is not installed")
-    path = tmp_path / "a.jpg"
+    path, rng = tmp_path / "a.jpg", np.random.default_rng(0)
     for size in ((1, 1), (7, 13), (101, 57)):
         for options in KINDS:
             photograph(path, *size, mode)
             PIL.open(path).save(path, "JPEG", **options)
-            assert (images.by_turbo(path.read_bytes(), path) is None) == (mode == "CMYK")
-            assert np.array_equal(images.rgb(path), pixels(images.decoded(path)))
+            picture, wanted = Picture(path), pixels(images.decoded(path))
+            assert picture.shape == (None if mode == "CMYK" else wanted.shape)
+            assert np.array_equal(picture.whole(), wanted)
+            for _ in range(8 if picture.shape else 0):
+                (top, height), (left, width) = (sorted(rng.integers(0, n + 1, 2)) for n in wanted.shape[1:])
+                height, width = max(height - top, 1), max(width - left, 1)
+                top, left = min(top, wanted.shape[1] - 1), min(left, wanted.shape[2] - 1)
+                part = jpegs.decoded(picture.raw, top, left, height, width, wanted.shape[2])
+                assert part is not None and np.array_equal(part, wanted[:, top:top + height, left:left + width])
     whole = path.read_bytes()
     for raw in (whole[:len(whole) // 2], whole[:20], b"\xff\xd8\xff"):
         path.write_bytes(raw)
         with pytest.raises(DataError, match=r"a\.jpg"):
-            images.rgb(path)
+            Picture(path).whole()
+
+
+class Darker(T.RandomCrop):
+    """A crop that somebody has given another meaning."""
+
+    def apply(self, x: Any, drawn: Any) -> Any:
+        return super().apply(x // 2, drawn)
+
+
+CUTS: list[Any] = [
+    T.CenterCrop(20), T.CenterCrop((60, 20)), T.RandomCrop(20), T.RandomCrop(20, padding=3), T.RandomResizedCrop(16),
+    T.RandomResizedCrop(64, scale=(0.05, 0.2), interpolation="nearest"), Darker(20), T.Compose([]), T.Resize(20),
+    T.Compose([T.RandomCrop((30, 20)), T.RandomHorizontalFlip(), T.ToFloat()]),
+    T.Compose([T.Compose([T.RandomResizedCrop(8)]), T.RandomCrop(4)]),
+    T.Compose([T.RandomVerticalFlip(), T.RandomCrop(9)]),
+    T.Compose([lambda x, rng: x[:, rng.integers(9):], T.RandomCrop(9)])]
+
+
+@pytest.mark.parametrize("cut", CUTS, ids=repr)
+@pytest.mark.parametrize("suffix", ["jpg", "png"])
+def test_a_folder_decodes_what_a_crop_looks_at_to_the_same_numbers(tmp_path: Path, cut: Any, suffix: str) -> None:
+    (tmp_path / "a").mkdir()
+    photograph(tmp_path / "a" / f"b.{suffix}", 45, 71)
+    folder = ImageFolder(tmp_path, transform=cut)
+    for epoch in range(3):
+        found = folder.at(0, Chance(5, epoch, 0))[0]
+        wanted = called(cut, ImageFolder(tmp_path)[0][0], Chance(5, epoch, 0).rng())
+        assert found.dtype == wanted.dtype and np.array_equal(found, wanted)
+
+
+def test_a_folder_of_crops_looks_at_no_more_than_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is cut off below a part is whole to that; others say what is wrong with it."""
+    (tmp_path / "a").mkdir()
+    photograph(tmp_path / "a" / "b.jpg", 100, 400)
+    raw = (tmp_path / "a" / "b.jpg").read_bytes()
+    (tmp_path / "a" / "b.jpg").write_bytes(raw[:len(raw) * 3 // 4])
+    part = Picture(tmp_path / "a" / "b.jpg").part(0, 0, 200, 100)
+    assert part.shape == (3, 200, 100)
+    for transform in (T.CenterCrop((390, 100)), T.Compose([lambda x: x])):
+        with pytest.raises(DataError, match="to be whole, got a truncated"):
+            ImageFolder(tmp_path, transform=transform)[0]

@@ -11,7 +11,7 @@ import numpy as np
 from stele.data.chance import Chance, transformer
 from stele.data.dataset import Dataset, within
 from stele.data.files import read_bytes
-from stele.data.images import rgb
+from stele.data.images import OfFile, Picture
 from stele.errors import DataError, kind
 from stele.files import located
 from stele.interop.keywords import answering, speaks
@@ -36,7 +36,7 @@ class Folder(Dataset):
             raise DataError(f"transform is a function, got {kind(transform)}.")
         if not root.is_dir():
             raise DataError(f"a folder of classes needs to exist, got no folder at {root}. Is the path right?")
-        self.transform = None if transform is None else transformer(transform)
+        self.given, self.transform = transform, None if transform is None else transformer(transform)
         self.folder = root
         self.classes = tuple(sorted(entry.name for entry in os.scandir(root)
                                     if entry.is_dir() and not entry.name.startswith(".")))
@@ -73,8 +73,8 @@ class ImageFolder(Folder):
 
     `transform(image)`, or (image, rng) where it takes a generator, changes each image when it is read; to be batched
     they need one size. `classes` are the names in alphabetical order, `labels` (N,) int64 the numbers of all samples,
-    `paths` their files. Read are JPEG, PNG, WebP, BMP and GIF (its first frame), by Pillow; JPEG by simplejpeg where
-    that is installed (`pip install 'stele-dl[jpeg]'`), faster and to the same bytes. Raises DataError for a folder
+    `paths` their files. Read are JPEG, PNG, WebP, BMP and GIF (its first frame), by Pillow. Where a transform begins
+    with a crop, no more of a JPEG is decoded than that looks at, to the same bytes. Raises DataError for a folder
     without classes or images, when one is asked for that is damaged or of more than 67 million pixels, and when Pillow
     is not installed.
 
@@ -96,9 +96,15 @@ class ImageFolder(Folder):
     def __init__(self, folder: str | Path, transform: Callable[..., Any] | None = None) -> None:
         super().__init__(folder, transform)
 
+    def at(self, k: int, chance: Chance) -> tuple[Any, int]:
+        """Image k, transformed, and the number of its class."""
+        if not isinstance(self.given, OfFile):
+            return super().at(k, chance)
+        return self.given.of_file(Picture(self.paths[k]), chance.rng), int(self.labels[k])
+
     def read(self, path: Path) -> np.ndarray:
         """An image as uint8 (3, height, width): a view of its pixels, so that what is cut away is never moved."""
-        return rgb(path)
+        return Picture(path).whole()
 
 
 class TextFolder(Folder):

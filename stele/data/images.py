@@ -6,14 +6,14 @@ import io
 import os
 import struct
 import zlib
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stele.data import jpegs
 from stele.data.pixels import pixels
 from stele.errors import DataError
 from stele.files import located, regular
@@ -85,38 +85,40 @@ def content(path: Path) -> bytes:
         return file.read()
 
 
-def rgb(path: Path) -> np.ndarray:
-    """The pixels of a file as uint8 (3, height, width), which nobody else writes to.
+class Picture:
+    """A file of an image, whose bytes are read, and of whose pixels is decoded what somebody asks for.
 
-    Those of a JPEG by simplejpeg where that is installed: the bytes that Pillow gives, in three quarters of the time.
+    `shape` is (3, height, width) of a JPEG that may be decoded in part, None of others.
     """
-    raw = content(path)
-    found = by_turbo(raw, path)
-    return pixels(unpacked(raw, "RGB", path)) if found is None else found
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.raw = path, content(path)
+        size = jpegs.size(self.raw) if self.raw.startswith(JPEG) else None
+        if size is not None:
+            _check(size[1], size[0], path)
+        self.shape = None if size is None else (3, *size)
+
+    def whole(self) -> np.ndarray:
+        """All pixels as uint8 (3, height, width), which nobody else writes to."""
+        return self.by_pillow() if self.shape is None else self.part(0, 0, *self.shape[1:])
+
+    def part(self, top: int, left: int, height: int, width: int) -> np.ndarray:
+        """Those of a part of a picture whose shape is known, the same to the bit."""
+        assert self.shape is not None
+        found = jpegs.decoded(self.raw, top, left, height, width, self.shape[2])
+        return self.by_pillow()[:, top:top + height, left:left + width] if found is None else found
+
+    def by_pillow(self) -> np.ndarray:
+        """All pixels, or an error that says what is wrong with the file."""
+        return pixels(unpacked(self.raw, "RGB", self.path))
 
 
-@cache
-def turbo() -> Any:
-    """The library libjpeg-turbo of simplejpeg, an extra, or None."""
-    try:
-        return importlib.import_module("simplejpeg")
-    except ImportError:
-        return None
+class OfFile:
+    """The base of transforms that may make a sample of a picture of which not all is decoded."""
 
-
-def by_turbo(raw: bytes, path: Path) -> np.ndarray | None:
-    """The pixels of a JPEG that libjpeg-turbo has no complaint of; None of others, which Pillow reads or explains."""
-    if not raw.startswith(JPEG) or (library := turbo()) is None:
-        return None
-    try:
-        height, width, space, _ = library.decode_jpeg_header(raw)
-        if space not in ("YCbCr", "Gray") or not 0 < height * width <= PIXELS:
-            return None
-        found: np.ndarray = library.decode_jpeg(raw, "RGB")
-    except ValueError:
-        return None
-    _check(width, height, path)
-    return found.transpose(2, 0, 1)
+    def of_file(self, file: Picture, rng: Callable[[], np.random.Generator]) -> Any:
+        """The sample of a picture, as if it were called with all of it."""
+        raise NotImplementedError
 
 
 def unpacked(raw: bytes, mode: str, path: Path | str, formats: Sequence[str] = FORMATS) -> "Image.Image":

@@ -9,7 +9,7 @@ import importlib
 import os
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -173,7 +173,7 @@ def prepared() -> Generator[None]:
     if _native.cache_info().currsize:
         yield
         return
-    text, key = _source(None)
+    key = _key("pool", text := _source(None))
     if image := cache.objects().get(key):
         yield
     else:
@@ -191,21 +191,29 @@ def _compiler() -> Any:
     return importlib.import_module("stele.backend.cpu.jit")
 
 
-def _source(futex: bool | None) -> tuple[str, str]:
-    """The native half, and the key of its object."""
+def written(kind: str, text: str, places: Mapping[str, int]) -> Loaded:
+    """Code that is written as LLVM IR and refers to `places` by name; kept on the disk under its kind and text."""
+    key = _key(kind, text)
+    image = _ready.pop(key, None) or cache.objects().get(key)
+    if image is None:
+        image = _compiler().compile_module(text, detect(), allowed=symbols.C | places.keys()).pack()
+        cache.objects().put(key, image)
+    return load(Image.unpack(image), places)
+
+
+def _key(kind: str, text: str) -> str:
+    return cache.digest(kind, text, detect().key, cache.fingerprint())
+
+
+def _source(futex: bool | None) -> str:
+    """The native half."""
     triple = detect().triple
-    text = pool_code.source(triple) if futex is None else pool_code.source(triple, futex=futex)
-    return text, cache.digest("pool", text, detect().key, cache.fingerprint())
+    return pool_code.source(triple) if futex is None else pool_code.source(triple, futex=futex)
 
 
 @functools.cache
 def _native(futex: bool | None) -> Loaded:
-    text, key = _source(futex)
-    image = _ready.pop(key, None) or cache.objects().get(key)
-    if image is None:
-        image = _compiler().compile_module(text, detect(), allowed=symbols.POOL).pack()
-        cache.objects().put(key, image)
-    return load(Image.unpack(image), {name: symbols.address(name) for name in symbols.POOL})
+    return written("pool", _source(futex), {name: symbols.address(name) for name in symbols.POOL})
 
 
 @functools.cache

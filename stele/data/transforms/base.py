@@ -9,8 +9,9 @@ import numpy as np
 
 import stele as st
 from stele.data.chance import is_random
+from stele.data.images import OfFile, Picture
 from stele.data.transforms import arrays
-from stele.data.transforms.arrays import Image
+from stele.data.transforms.arrays import Drawn, Image, window
 from stele.data.transforms.chance import Chance, OfBatch, OfOne
 from stele.errors import ArgumentError, DataError, ShapeError, kind
 from stele.interop.keywords import speaks
@@ -103,6 +104,36 @@ class Moving(Transform):
     def mask(self, x: Image, drawn: Any) -> Image:
         """The mask moved, with no new numbers in it."""
         return self.move(x, drawn, "nearest")
+
+
+class Cropping(Moving, OfFile):
+    """The base of transforms that look at one part of an image: a class says `part`, and what becomes of others."""
+
+    def part(self, x: Any, drawn: Any) -> tuple[Drawn, Drawn, int, int] | None:
+        """Top, left, height and width of what is looked at of images of x's shape; None where it is not one part."""
+        raise NotImplementedError
+
+    def of_part(self, x: Image, mode: str) -> Image:
+        """What is made of the part; here it stays as it is."""
+        return x
+
+    def of_all(self, x: Image, drawn: Any, mode: str) -> Image:
+        """What is made of an image that is looked at elsewhere than in one part."""
+        raise NotImplementedError
+
+    def move(self, x: Image, drawn: Any, mode: str) -> Image:
+        """The part of the image, and what becomes of it."""
+        part = self.part(x, drawn)
+        return self.of_all(x, drawn, mode) if part is None else self.of_part(window(x, *part), mode)
+
+    def of_file(self, file: Picture, rng: Callable[[], np.random.Generator]) -> Any:
+        """The same of a picture, of which the part alone is decoded."""
+        own, call = type(self), (Transform.__call__, RandomTransform.__call__)
+        if file.shape is None or own.__call__ not in call or (own.move, own.apply) != (Cropping.move, Cropping.apply):
+            return called(self, file.whole(), rng())
+        drawn = self.draw(of_one(self, rng()), file)
+        part = self.part(file, drawn)
+        return self.apply(file.whole(), drawn) if part is None else self.of_part(file.part(*part), self.interpolation)
 
 
 def changed(t: Transform, sample: Any, rng: Any) -> Any:
@@ -202,7 +233,7 @@ def is_mask(x: Any, image: Image) -> bool:
     return fits and not arrays.is_float(x)
 
 
-class Compose(RandomTransform):
+class Compose(RandomTransform, OfFile):
     """Transforms one behind the other, `[t, u]` or any functions of samples: those that take two get the generator.
 
     Samples are of any shape and dtype that they take. Raises ArgumentError for `transforms` that are no functions.
@@ -223,6 +254,16 @@ class Compose(RandomTransform):
         for t in self.transforms:
             sample = called(t, sample, rng)
         return sample
+
+    def of_file(self, file: Picture, rng: Callable[[], np.random.Generator]) -> Any:
+        """The same of a picture, of which is decoded what the first transform looks at."""
+        if not self.transforms or type(self).__call__ is not Compose.__call__:
+            return called(self, file.whole(), rng())
+        first, *others = self.transforms
+        numbers = rng()
+        sample = first.of_file(file, lambda: numbers) if isinstance(first, OfFile) else called(
+            first, file.whole(), numbers)
+        return Compose(others)(sample, numbers)
 
 
 class RandomApply(RandomTransform):

@@ -52,8 +52,6 @@ class Normalize(Transform):
         if len(self.mean) != len(self.std) and 1 not in (len(self.mean), len(self.std)):
             raise ShapeError(f"Normalize needs a mean and a std for each channel, got {len(self.mean)} and "
                              f"{len(self.std)}")
-        middle, width = (np.array(given, np.float32)[:, None] for given in (self.mean, self.std))
-        self._tables = (unit(np.arange(256, dtype=np.uint8)) - middle) / width      # of the bytes there are
 
     def apply(self, x: Image, drawn: Any) -> Image:
         """The image of numbers around 0."""
@@ -61,14 +59,14 @@ class Normalize(Transform):
             if len(given) not in (1, x.shape[-3]):
                 raise ShapeError(f"Normalize has {len(given)} numbers, for images of as many channels, got "
                                  f"{x.shape[-3]} in {tuple(x.shape)}")
+        mean, std = (np.asarray(given, np.float32).reshape(-1, 1, 1) for given in (self.mean, self.std))
         if is_array(x) and x.dtype == np.uint8:
-            y = np.empty(x.shape, np.float32)
-            for k in range(len(x)):
-                np.take(self._tables[k % len(self._tables)], x[k], out=y[k], mode="clip")   # "raise" would copy twice
+            y: np.ndarray = unit(x, np.empty(tuple(x.shape), np.float32))   # whatever the order of x's memory is
+            y -= mean
+            y /= std
             return y
-        mean, std = (np.asarray(given, np.float32) for given in (self.mean, self.std))
         x = ToFloat().apply(x, None)
-        mean, std = ((given if is_array(x) else st.tensor(given)).reshape(-1, 1, 1) for given in (mean, std))
+        mean, std = (given if is_array(x) else st.tensor(given) for given in (mean, std))
         return ((x - mean) / std).astype(x.dtype)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import stele as st
 from stele.data.transforms.arrays import Drawn, Image, either, filling, room, window
-from stele.data.transforms.base import Moving, RandomTransform
+from stele.data.transforms.base import Cropping, Moving, RandomTransform
 from stele.data.transforms.chance import Chance
 from stele.errors import ShapeError
 from stele.interop.keywords import speaks
@@ -69,7 +69,7 @@ def padded(x: Image, padding: Sequence[int], fill: float, mode: str) -> Image:
     return y
 
 
-class CenterCrop(Moving):
+class CenterCrop(Cropping):
     """The middle of an image, of one `size` (height, width), or a square; what lies outside of the image is 0.
 
     Images are of any dtype, (C, H, W) or tensors (N, C, H, W). Raises ShapeError for sizes below 1.
@@ -82,15 +82,20 @@ class CenterCrop(Moving):
     def __init__(self, size: int | Sequence[int]) -> None:
         self.size = pair(size, "size of CenterCrop", 1)
 
-    def move(self, x: Image, drawn: Any, mode: str) -> Image:
-        """The part in the middle of the image."""
+    def part(self, x: Any, drawn: Any) -> tuple[int, int, int, int] | None:
+        """The part in the middle of an image that is large enough."""
+        (height, width), (h, w) = x.shape[-2:], self.size
+        return None if h > height or w > width else (round((height - h) / 2), round((width - w) / 2), h, w)
+
+    def of_all(self, x: Image, drawn: Any, mode: str) -> Image:
+        """The same of a smaller one, around which is nothing."""
         (height, width), (h, w) = x.shape[-2:], self.size
         down, right = max(h - height, 0), max(w - width, 0)
-        x = padded(x, (right // 2, down // 2, (right + 1) // 2, (down + 1) // 2), 0, "constant")
-        return window(x, round((x.shape[-2] - h) / 2), round((x.shape[-1] - w) / 2), h, w)
+        return self.move(padded(x, (right // 2, down // 2, (right + 1) // 2, (down + 1) // 2), 0, "constant"), drawn,
+                         mode)
 
 
-class RandomCrop(Moving, RandomTransform):
+class RandomCrop(Cropping, RandomTransform):
     """A part of the image of one `size` (height, width), or a square, wherever chance puts it.
 
     `padding`, `fill` and `padding_mode` put a border around the image first, as `Pad` does; with `pad_if_needed` it is
@@ -130,8 +135,12 @@ class RandomCrop(Moving, RandomTransform):
                              "border", hint="Resize it before, or write pad_if_needed=True.")
         return chance.below(height - self.size[0] + 1), chance.below(width - self.size[1] + 1)
 
-    def move(self, x: Image, drawn: tuple[Drawn, Drawn], mode: str) -> Image:
-        """The part of the image alone."""
+    def part(self, x: Any, drawn: tuple[Drawn, Drawn]) -> tuple[Drawn, Drawn, int, int] | None:
+        """The part of an image without a border."""
+        return None if any(self.border(x)) else (*drawn, *self.size)
+
+    def of_all(self, x: Image, drawn: tuple[Drawn, Drawn], mode: str) -> Image:
+        """The part of the image with its border."""
         return window(padded(x, self.border(x), self.fill, self.padding_mode), *drawn, *self.size)
 
 

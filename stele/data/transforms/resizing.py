@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import stele as st
-from stele.data.transforms.arrays import Drawn, Image, floats, is_bytes, room, rounded, window
-from stele.data.transforms.base import Moving, RandomTransform
+from stele.data.transforms.arrays import Drawn, Image, floats, is_bytes, room, rounded
+from stele.data.transforms.base import Cropping, Moving, RandomTransform
 from stele.data.transforms.boxes import Box, boxes, positives
 from stele.data.transforms.chance import Chance
 from stele.errors import ShapeError
@@ -53,7 +53,7 @@ class Resize(Moving):
         return resized(x, self.size * height // short, self.size * width // short, mode, self.antialias)
 
 
-class RandomResizedCrop(Moving, RandomTransform):
+class RandomResizedCrop(Cropping, RandomTransform):
     """A part of the image, drawn by area and proportions, at one `size` (height, width), or a square of one number.
 
     The part's share of the area is drawn from `scale`, its width by its height from `ratio` (their logarithm evenly);
@@ -79,12 +79,17 @@ class RandomResizedCrop(Moving, RandomTransform):
         """The part that is taken of each image."""
         return boxes(chance, x.shape[-2], x.shape[-1], self.scale, self.ratio)
 
-    def move(self, x: Image, drawn: Box, mode: str) -> Image:
+    def part(self, x: Any, drawn: Box) -> tuple[int, int, int, int] | None:
+        """The part of one image."""
+        return None if isinstance(drawn.top, st.Tensor) else (drawn.top, drawn.left, drawn.height, drawn.width)
+
+    def of_part(self, x: Image, mode: str) -> Image:
         """The part at the one size."""
-        height, width = self.size
-        if isinstance(drawn.top, st.Tensor):
-            return of_parts(x, drawn, height, width, mode)
-        return resized(window(x, drawn.top, drawn.left, drawn.height, drawn.width), height, width, mode, True)
+        return resized(x, *self.size, mode, True)
+
+    def of_all(self, x: Image, drawn: Box, mode: str) -> Image:
+        """Of each image of a batch its own part, at the one size."""
+        return of_parts(x, drawn, *self.size, mode)
 
 
 def resized(x: Image, height: Any, width: Any, mode: str, antialias: bool) -> Image:
