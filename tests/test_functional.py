@@ -25,9 +25,9 @@ def flat(y: Any) -> list[Any]:
     return [v for part in y for v in flat(part)] if isinstance(y, list | tuple) else [y]
 
 
-def weight(shape: Sequence[int]) -> Array:
+def weight(shape: Sequence[int], dtype: Any = np.float32) -> Array:
     """What results are multiplied with before they are summed up."""
-    return np.cos(np.arange(int(np.prod(shape)))).reshape(shape).astype(np.float32)
+    return np.cos(np.arange(int(np.prod(shape)))).reshape(shape).astype(dtype)
 
 
 def moving(call: str) -> list[int]:
@@ -54,13 +54,13 @@ def called(call: str) -> Any:
     return lambda *arrays: eval(call, {"F": F, "nn": nn, **dict(zip(names, arrays))})
 
 
-def with_gradients(call: str) -> Any:
-    """The results of a call and its gradients, as one function."""
+def with_gradients(call: str, dtype: Any = np.float32) -> Any:
+    """The results of a call and its gradients, as one function, of floats of a dtype."""
     f, wrt = called(call), moving(call)
 
     def loss(*arrays: Any) -> Any:
         results = flat(f(*arrays))
-        return sum((y * weight(y.shape)).sum() for y in results if y.dtype.is_float), results
+        return sum((y * weight(y.shape, dtype)).sum() for y in results if y.dtype.is_float), results
 
     def both(*arrays: Any) -> list[Any]:
         if not wrt:

@@ -13,6 +13,7 @@ from stele.eager.handle import no_grad
 from stele.errors import ArgumentError, DTypeError, ShapeError
 from stele.interop.keywords import speaks
 from stele.ir.door import public
+from stele.ir.types import float32, float64
 from stele.nn import init
 from stele.nn.cells import affine
 from stele.nn.functional.attention import looked
@@ -222,8 +223,9 @@ class Positions(Module):
         if x.ndim < 2 or x.shape[-1] != self.features:
             raise wrong(self, f"(..., L, {self.features})", x, {})
         at = arange(x.shape[-2]) if positions is None else constant(positions)
-        speeds = F.exp(arange(0, self.features, 2).astype("float32") * (-math.log(self.base) / self.features))
-        return at.astype("float32").unsqueeze(-1) * speeds
+        dtype = float64 if x.dtype == float64 else float32
+        speeds = F.exp(arange(0, self.features, 2).astype(dtype) * (-math.log(self.base) / self.features))
+        return at.astype(dtype).unsqueeze(-1) * speeds
 
     def extra_repr(self) -> str:
         return f"{self.features}"

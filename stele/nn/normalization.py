@@ -60,12 +60,12 @@ class BatchNorm(ChannelNorm):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.taken(x)
-        count = self.num_batches_tracked if self.training else None
+        count, mean = self.num_batches_tracked if self.training else None, self.running_mean
         share: float | Tensor | None = self.momentum
         if share is None:
-            share = 0.0 if count is None else 1 / (count + 1).astype("float32")
-        y = over_batch(x, self.running_mean, self.running_var, self.weight, self.bias,
-                       self.training or self.running_mean is None, share, self.eps)
+            share = 0.0 if count is None or mean is None else 1 / (count + 1).astype(mean.dtype)
+        y = over_batch(x, mean, self.running_var, self.weight, self.bias, self.training or mean is None, share,
+                       self.eps)
         if count is not None:
             count.assign(count + 1)
         return y

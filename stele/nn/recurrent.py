@@ -61,8 +61,7 @@ class Layered(Step):
 
     def weights(self, k: int, way: str = "") -> Weights:
         """The tensors weight_ih, weight_hh, bias_ih, bias_hh and weight_hr of layer k, None for what it has not."""
-        own: dict[str, Any] = vars(self)
-        return tuple(own.get(f"{part}_l{k}{way}") for part in PARTS)     # type: ignore[return-value]
+        return tuple(getattr(self, f"{part}_l{k}{way}", None) for part in PARTS)     # type: ignore[return-value]
 
     def time_first(self, x: Tensor) -> Tensor:
         """The input with time first: (T, N, features), or (T, features)."""

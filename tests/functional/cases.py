@@ -92,7 +92,7 @@ CALLS: dict[str, tuple[str, ...]] = {
                    "F.avg_pool2d(image, 3, 2, 1, True, False)", "F.avg_pool2d(image, 3, 2, 1, divisor_override=2)"),
     "avg_pool3d": ("F.avg_pool3d(volume, 2)", "F.avg_pool3d(volume, 3, 2, 1, True, False)",
                    "F.avg_pool3d(volume, 2, 2, divisor_override=3)"),
-    "lp_pool1d": ("F.lp_pool1d(signal, 2, 3)", "F.lp_pool1d(signal, 4.0, 2, 3, True)"),
+    "lp_pool1d": ("F.lp_pool1d(signal, 2, 3)", "F.lp_pool1d(signal, 1, 3)", "F.lp_pool1d(signal, 4.0, 2, 3, True)"),
     "lp_pool2d": ("F.lp_pool2d(positive, 1.5, 2)", "F.lp_pool2d(image, float('inf'), (2, 3), ceil_mode=True)"),
     "lp_pool3d": ("F.lp_pool3d(volume, 2, 2)",),
     "adaptive_avg_pool1d": ("F.adaptive_avg_pool1d(signal, 3)", "F.adaptive_avg_pool1d(signal, 4)"),

@@ -183,6 +183,6 @@ def instance_norm(input: TensorLike, running_mean: Tensor | None = None, running
 def follow(running_mean: Tensor | None, running_var: Tensor | None, mean: Tensor, var: Tensor, n: Any,
            momentum: float | Tensor) -> None:
     """Moves running statistics towards those of a batch of n elements for each channel."""
-    for running, now in ((running_mean, mean), (running_var, var * (n / F.maximum(n - 1, 1)))):
+    for running, now in ((running_mean, mean), (running_var, var + var / F.maximum(n - 1, 1))):
         if running is not None:
             running.assign(running * (1 - momentum) + now * momentum)

@@ -11,7 +11,7 @@ from stele.ir.sizes import Dim
 from stele.ir.types import product, show
 from stele.ops import pooling
 from stele.ops.arguments import each
-from stele.ops.elementwise.binary import pow, where
+from stele.ops.elementwise.binary import equal, pow, where
 from stele.ops.elementwise.unary import absolute, stop_gradient
 from stele.ops.linear import full, reshape
 from stele.ops.pooling import Geometry, MaxPool, geometry, max_pool
@@ -185,8 +185,8 @@ def norms(name: str, x: Value, axes: int, p: float, kernel_size: Each, stride: E
         raise ShapeError(f"norm_type of {name} cannot be 0")
     if math.isinf(p):
         return max_pool(absolute(x), at) if p > 0 else -max_pool(-absolute(x), at)
-    total = absolute(pooling.avg_pool(pow(x, p), at)) * math.prod(at.size)
-    is_zero = total <= 0
+    total = pooling.avg_pool(pow(x, p), at) * math.prod(at.size)
+    is_zero = equal(total, 0)
     return where(is_zero, 0.0, pow(where(is_zero, 1.0, total), 1 / p))
 
 
