@@ -200,6 +200,14 @@ def test_large_products_go_by_parts(machine: Machine) -> None:
     assert schemes(machine, size(0), 3072, 768) == schemes(machine, 1024, 3072, size(0)) == 1
 
 
+def test_what_a_task_reads_for_every_panel_is_near() -> None:
+    memory = Memory(0, ir.FloatType(), (1, 1, 1)).operand()
+    for n in (1024, 2048):
+        spec = Gemm(1, n, n, n, ir.FloatType())
+        _, cut = min(scheduling.by_parts(AVX2, spec, memory, Price(AVX2, spec.dtype)), key=lambda pair: pair[0])
+        assert 7 * cut.m * cut.k * 4 <= AVX2.l3 // 2 * 1.05     # whole tiles are rounded up
+
+
 @pytest.mark.skipif(HERE.vector_bytes < 64, reason="large products go by parts sooner on wide machines")
 def test_parts_keep_the_promise_on_errors() -> None:
     rng = np.random.default_rng(0)

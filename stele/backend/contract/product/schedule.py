@@ -28,6 +28,9 @@ FEW_ROWS, FEW_PAGES, PAGE = 256, 80, 4096
 more apart, so that those of a panel meet in few places of a cache."""
 PASSING, RESIDENT = 30.0, 5.0
 """What sums of parts cost more than parts, a vector: where they go through memory, and where they stay near."""
+AGAIN, HIDDEN = 12.0, 0.25
+"""What sums cost that are made once more, a vector; and the share of a product's time behind which memory goes unseen,
+where the left operand's sums of parts are more than half of the third cache."""
 NEAR = 2.0
 """How many times `far` a vector costs on top, where the sums of parts of a panel fill the second-level cache."""
 DRAIN, PIECE, BEGIN = 32.0, 11.0, 4000.0
@@ -141,11 +144,16 @@ def by_parts(machine: Machine, spec: Gemm, right: Operand, price: Price) -> list
     for tile in [tile for _, tile in tiles(price, (m // 2,), (n // 2,), k // 2) if tile.vectors > 1]:
         near = replace(price, far=price.far * (1 + NEAR * min(14 * tile.columns * k / machine.l2, 1.0)))
         products = 7 * near.cost((tile.rows, tile.vectors), m // 2, n // 2, k // 2)
-        down = max(1, min(m // 2 // tile.rows, machine.tasks // -(-n // 2 // tile.columns))) if right.plain else 1
-        sums = (PASSING * m * k + RESIDENT * (down * k * n + m * n)) / tile.lanes
-        rows = round_up(-(-m // 2 // down), tile.rows)
-        cut = Schedule(STRASSEN, part, tile, rows, tile.columns, k // 2, None, "shared", "task")
-        found.append((products + sums, cut))
+        most, stream = m // 2 // tile.rows, 7 / 8 * m * k * n / tile.columns / tile.lanes * machine.memory
+        least = max(1, min(most, machine.tasks // -(-n // 2 // tile.columns))) if right.plain else 1
+        near_rows = max(least, min(most, -(-7 * m * k * size_of(spec.dtype) // (2 * machine.l3))))
+        sums = (PASSING * m * k + RESIDENT * (least * k * n + m * n)) / tile.lanes
+        for down in {least, near_rows} if right.plain else {1}:
+            again = AGAIN * (down - least) * k * n / tile.lanes
+            waits = max(stream - HIDDEN * products, 0.0) / 2 if down < near_rows else 0.0
+            rows = round_up(-(-m // 2 // down), tile.rows)
+            cut = Schedule(STRASSEN, part, tile, rows, tile.columns, k // 2, None, "shared", "task")
+            found.append((products + sums + again + waits, cut))
     return found
 
 
