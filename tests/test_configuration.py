@@ -288,6 +288,7 @@ def test_what_is_written_on_the_command_line(folder: Path, capsys: pytest.Captur
     assert parse(["train", "net.toml", "--set", "optimizer.lr=0.01", "--sweep", "layer.0.bias=true,false"]) == asked(
         "net.toml", settings=(("optimizer.lr", "0.01"),), sweep=(("layer.0.bias", ("true", "false")),))
     assert parse(["runs", ".", "--html", "a.html"]) == RunsOptions(Path("."), Path("a.html"))
+    assert parse(["runs", ".", "--html"]) == RunsOptions(Path("."), Path("runs.html"))
     assert parse(["train", "net.py", "--sweep", "sizes=[8,4],3"]).sweep == (("sizes", ("[8,4]", "3")),)
     for words, message in (("train none.toml", "got nothing at none.toml"),
                            ("train net.toml --set lr=1 --sweep lr=2,3", "lr is either set or tried in a sweep"),

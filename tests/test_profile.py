@@ -370,6 +370,21 @@ def test_a_configuration_is_profiled(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "has no 'epoch'" in capsys.readouterr().err and len([*tmp_path.iterdir()]) == 2
 
 
+def test_the_trainer_of_a_file_is_profiled_where_the_file_computes_nothing(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "train.py"
+    makes = ("import numpy as np\nfrom stele import nn, train\nX = np.ones((8, 2), np.float32)\n"
+             "def trainer(epochs: int = 1):\n"
+             "    return train.Trainer(nn.Linear(2, 1), [(X, X[:, :1])], loss='mse', epochs=epochs)\n")
+    for text, runs in ((makes, 2), (makes + "trainer(3).fit()\n", 3)):
+        file.write_text(text)
+        assert run(["profile", str(file), "--", "epochs=2"], COMMANDS) == 0
+        assert f"{runs} runs of train.py:" in capsys.readouterr().out
+    file.write_text(makes)
+    assert run(["lint", str(file)], COMMANDS) == 0
+    assert "1 training step" in capsys.readouterr().out
+
+
 def test_figures() -> None:
     assert [tables.ms(ns) for ns in (0, 1e9, 1e12)] == ["0.0000", "1,000.0", "1,000,000"]
     assert tables.size(0) == "0 B"

@@ -25,7 +25,7 @@ def lint_file(options: LintOptions) -> int:
     """
     watch = Watch()
     with setting(FOLLOWER, watch), redirect_stdout(sys.stderr):
-        failure = run_script(options.file, options.arguments)
+        failure = run_script(options.file, options.arguments, lambda: not watch.programs)
     found = grouped(finding for finding in watch.findings() if finding.check not in options.without)
     print(json.dumps([asdict(finding) for finding in found], indent=2) if options.json else report(found, watch))
     if failure:

@@ -76,8 +76,8 @@ class RunsOptions(Record):
     """Compare training runs by their folders: the best first, and the options in which they differ."""
 
     folder: Annotated[Path, Word(Path, "FOLDER", "in which run folders are", words.folder)] = Path("runs")
-    html: Annotated[Path | None, Option(Path, "FILE", "write a page with their curves, which loads nothing",
-                                        words.new_file)] = None
+    html: Annotated[Path | None, Option(Path, "FILE", "write a page with their curves, which loads nothing; alone: "
+                                        "runs.html", words.new_file, alone=Path("runs.html"))] = None
 
 
 class FeatureOptions(Record):
@@ -203,8 +203,9 @@ class ProfileOptions(Record):
     share of what the machine can do. What the file prints goes to stderr.
     """
 
-    file: Annotated[Path, Word(Path, "FILE", "a file that runs a model or some training steps, or a configuration in "
-                               ".toml, whose arguments are NAME=VALUE", words.script)]
+    file: Annotated[Path, Word(Path, "FILE", "a file that runs a model or some training steps, or one for stele train, "
+                               "a configuration in .toml or a function trainer(), whose arguments are NAME=VALUE",
+                               words.script)]
     arguments: Behind = ()
     trace: Annotated[Path | None, Option(Path, "FILE.json", "write a trace for ui.perfetto.dev", words.new_file)] = None
     html: Annotated[Path | None, Option(Path, "FILE.html", "write all tables as a page that loads nothing",

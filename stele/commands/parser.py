@@ -69,7 +69,8 @@ class Parser(argparse.ArgumentParser):
                     many = "+" if asked.several else "?" if has_default(field) else None
                     self.add_argument(field.name, nargs=many, **said(field, asked))
                 case Option():
-                    how = {"nargs": "+"} if asked.several == "words" else {"action": "append"} if asked.several else {}
+                    how = {"nargs": "+"} if asked.several == "words" else {"action": "append"} if asked.several else \
+                        {"nargs": "?", "const": asked.alone} if asked.alone is not None else {}
                     self.add_argument(flag(field, asked), dest=field.name, **how, **said(field, asked))
                 case _:
                     words = [action.metavar for action in self._actions if not action.option_strings]

@@ -18,7 +18,7 @@ def profile_file(options: ProfileOptions) -> None:
     Raises DataError for a file that fails, behind what was seen until then, or that runs no program.
     """
     with Profile() as profile, redirect_stdout(sys.stderr):
-        failure = run_script(options.file, options.arguments)
+        failure = run_script(options.file, options.arguments, lambda: not profile.twins)
     account = profile.account()
     if account.programs:
         if sys.stdout.isatty():

@@ -1,30 +1,32 @@
-"""Runs a user's file as `python FILE` would, or trains what a configuration says, and says how it ended."""
+"""Runs a user's file as `python FILE` would, or trains what it says as `stele train` would, and says how it ended."""
 from __future__ import annotations
 
 import runpy
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from stele.commands.words import setting
-from stele.train.recipes import from_file
+from stele.train.recipes import MAKES, from_file
 
 
-def run_script(path: Path, arguments: Sequence[str]) -> str | None:
+def run_script(path: Path, arguments: Sequence[str], is_idle: Callable[[], bool]) -> str | None:
     """Runs the file under the name `__main__`; None if it ended well, else the error in one line with the file's line.
 
-    Of a configuration the arguments are values by name, as `stele train --set` takes them; no run folder is left.
-    Ctrl-C ends the file, and counts as an end like any other: what was seen until then stands.
+    A configuration is trained, and so is a file that has a function `trainer()` where nothing was computed until its
+    end: of these the arguments are values by name, as `stele train --set` takes them; no run folder is left. Ctrl-C
+    ends the file, and counts as an end like any other: what was seen until then stands.
     """
+    def trained() -> None:
+        train = compile("from_file(path, settings).fit()", str(path), "exec")       # whose line is the file's
+        exec(train, {"from_file": from_file, "path": path, "settings": dict(map(setting, arguments))})
+
     before = sys.argv, sys.path[:]
     sys.argv, sys.path[:0] = [str(path), *arguments], [str(path.resolve().parent)]
     try:
-        if path.suffix == ".toml":
-            train = compile("from_file(path, settings).fit()", str(path), "exec")      # whose line is the file's
-            exec(train, {"from_file": from_file, "path": path, "settings": dict(map(setting, arguments))})
-        else:
-            runpy.run_path(str(path), run_name="__main__")
+        if path.suffix == ".toml" or (MAKES in runpy.run_path(str(path), run_name="__main__") and is_idle()):
+            trained()
     except KeyboardInterrupt:
         return None
     except SystemExit as end:

@@ -62,7 +62,8 @@ def programs(options: TuneOptions) -> Programs:
     """The programs that a workload or a file runs."""
     seen = Programs()
     with setting(FOLLOWER, seen), redirect_stdout(sys.stderr):
-        failure = run_script(options.what, options.arguments) if options.what.suffix else run(str(options.what))
+        failure = run_script(options.what, options.arguments, lambda: not seen.contractions()) \
+            if options.what.suffix else run(str(options.what))
     if failure:
         raise DataError(f"{options.what} has to run to its end to be measured, but {failure}")
     return seen

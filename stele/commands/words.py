@@ -30,9 +30,10 @@ class Word(Asked):
 
 
 class Option(Asked):
-    """A field that is asked for by its name, or by another that is given here."""
+    """A field that is asked for by its name, or by another that is given here; `alone` is its value where none is."""
 
     flag: str = ""
+    alone: Any = None
 
 
 class Flag(Record):

@@ -40,7 +40,10 @@ DATA: Table = {
     "image_dataset_from_directory": "data.ImageFolder(folder)", "DatasetFolder": "data.ImageFolder(folder)",
     "text_dataset_from_directory": "data.TextFolder(folder)", "TabularDataset": "data.table(path)",
     "from_tensor_slices": "data.ArrayDataset(x, y)", "from_generator": "a class of yours of data.IterableDataset",
-    "read_csv": "data.table(path)", "to_categorical": "st.one_hot(labels, classes)", "AUTOTUNE": "num_workers=2",
+    **dict.fromkeys(("read_csv", "read_parquet", "read_feather", "read_hdf", "CSVDataset", "ParquetDataset",
+                     "HDF5Dataset"), "data.table(path)"),
+    "from_pandas": "data.table(frame)", "load_dataset": "data.Loader(datasets.load_dataset(name))",
+    "concat": "one + another", "to_categorical": "st.one_hot(labels, classes)", "AUTOTUNE": "num_workers=2",
     "ToTensor": "data.transforms.ToFloat()", "Compose": "data.transforms.Compose([...])",
 }
 LOADED = "data.Loader(dataset, batch_size)"
@@ -48,14 +51,20 @@ SETS: Table = {     # of data sets
     "batch": LOADED, "prefetch": "data.Loader(dataset, prefetch=3)", "shuffle": "data.Loader(dataset, shuffle=True)",
     "repeat": "data.Loader(dataset): every `for` over it is an epoch", "skip": "dataset.subset(range(n, len(dataset)))",
     "cache": "data.ArrayDataset(x, y), which holds arrays", "as_numpy_iterator": "for sample in dataset",
-    "enumerate": "enumerate(dataset)", "concatenate": "dataset + another", "select": "dataset.subset(indices)",
+    "enumerate": "enumerate(dataset)", "concatenate": "dataset + another", "concat":
+    "dataset + another", "shard": "dataset.subset(range(k, len(dataset), n))", "with_transform": "dataset.map(f)",
+    "to_list": "list(dataset)", "num_rows": "len(dataset)", "zip": "data.ArrayDataset(x, y)",
+    "select": "dataset.subset(indices)",
     "train_test_split": SPLIT, "random_split": SPLIT, "apply": "dataset.map(f)", "padded_batch":
     "data.Loader(dataset, batch_size, collate=data.pad)", "with_format": LOADED, "set_format": LOADED,
 }
 STREAMS: Table = {  # of streams
     name: text for name, text in SETS.items() if "subset" not in text and "split" not in text and "+" not in text
-    and name != "shuffle"
-} | {"skip": "itertools.islice(stream, n, None)", "select": "stream.filter(f)"}
+    and name not in ("shuffle", "num_rows", "zip")
+} | {
+    **dict.fromkeys(("concat", "concatenate"), "an IterableDataset of yours that yields from one, then from the other"),
+    "split": "stream.filter(f), once for each part", "subset": "stream.filter(f)",
+    "skip": "itertools.islice(stream, n, None)", "select": "stream.filter(f)"}
 FOLDERS: Table = SETS | {   # of folders of files
     "class_to_idx": "{name: k for k, name in enumerate(dataset.classes)}", "targets": "dataset.labels",
     **dict.fromkeys(("samples", "imgs"), "zip(dataset.paths, dataset.labels)"), "root": "dataset.folder",
@@ -63,7 +72,9 @@ FOLDERS: Table = SETS | {   # of folders of files
 }
 LOADERS: Table = {   # of loaders
     "dataset": "loader.data", "worker_init_fn": "transform(sample, rng)", "set_epoch": "loader.batches(epoch)",
-    "take": "data.Loader(dataset.take(n))", "as_numpy_iterator": "for batch in loader: batches are NumPy arrays",
+    **{name: f"data.Loader(dataset.{name}({x}))" for name, x in (
+        ("take", "n"), ("map", "f"), ("filter", "f"), ("subset", "indices"))},
+    "as_numpy_iterator": "for batch in loader: batches are NumPy arrays",
 }
 TRANSFORMS: Table = {
     "ToTensor": "data.transforms.ToFloat()", "ToImage": "data.transforms.ToFloat()",
