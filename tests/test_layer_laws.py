@@ -86,6 +86,14 @@ def test_a_function_of_float64_computes_nothing_in_float32(text: str) -> None:
     assert not computed_in_float32(with_gradients(text, np.float64), *double([arrays[name] for name in named(text)]))
 
 
+def test_tensors_of_attention_stand_in_pytorchs_order() -> None:
+    """As `parameters()` gives them, where states of optimisers find them by their numbers."""
+    layer = nn.MultiheadAttention(4, 2, add_bias_kv=True, kdim=3, vdim=4)
+    assert [name for name, _ in layer.named_parameters()] == [
+        "q_proj_weight", "k_proj_weight", "v_proj_weight", "in_proj_bias", "bias_k", "bias_v", "out_proj.weight",
+        "out_proj.bias"]
+
+
 @pytest.mark.parametrize("text", ROWS)
 def test_any_tensor_of_a_layer_may_be_computed(text: str) -> None:
     """By what changes nothing: results are the same, and gradients come to the original."""

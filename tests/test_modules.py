@@ -298,6 +298,27 @@ class Scaled(nn.Sequential):
         return super().forward(x) * self.scale
 
 
+def test_parts_are_taken_out_as_attributes_and_as_of_a_dict() -> None:
+    net, heads = nn.Sequential(nn.ReLU(), nn.Tanh()), nn.ModuleDict({"a": nn.ReLU(), "b": nn.Tanh()})
+    net.fc = nn.Linear(2, 2)
+    assert len(net) == 3
+    del net.fc
+    assert [type(x).__name__ for x in net] == ["ReLU", "Tanh"] and not list(net.state_dict())
+    net.kept = 3
+    del net.kept, heads.a
+    assert not hasattr(net, "kept") and list(heads) == ["b"]
+    with pytest.raises(AttributeError, match="a"):
+        del heads.a
+    scales = nn.ParameterDict({"a": st.ones(2)})
+    assert scales.get("b") is None and scales.get("b", 1) == 1 and scales.get("a") is scales["a"]
+    assert scales.setdefault("b", st.zeros(1)) is scales["b"] is scales.setdefault("b", st.ones(1))
+    other = scales.copy()
+    assert scales.popitem()[0] == "b" and list(scales) == ["a"] and list(other) == ["a", "b"]
+    assert other["a"] is scales["a"]
+    with pytest.raises(UnknownName, match="no part"):
+        nn.ModuleDict().popitem()
+
+
 def test_what_a_container_is_given_beside_its_parts_belongs_to_it() -> None:
     assert list(Scaled().state_dict()) == ["0.weight", "0.bias", "scale"]
     assert nn.Sequential().add_module("0", nn.ReLU()) is None

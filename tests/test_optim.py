@@ -11,7 +11,7 @@ from peer import torch_gives
 
 import stele as st
 from stele import nn, optim
-from stele.errors import GraphError
+from stele.errors import ArgumentError, GraphError
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(0)
@@ -203,6 +203,21 @@ def test_clipping_by_norm(style: Callable[[Any], Any]) -> None:
     own = [*own, st.tensor([1.0], requires_grad=True)]
     optim.clip_grad_norm(own, 1.0)
     assert own[-1].grad is None
+
+
+@pytest.mark.parametrize("p", [1, 3.5, math.inf])
+@pytest.mark.parametrize("style", [lambda f: f, st.compile])
+def test_clipping_by_another_norm(p: float, style: Callable[[Any], Any]) -> None:
+    own = parameters()
+    for x, g in zip(own, SLOPES[0], strict=True):
+        x.grad = st.tensor(g)
+    flat = np.concatenate([g.reshape(-1) for g in SLOPES[0]]).astype(np.float64)
+    wanted = np.linalg.norm(flat, p)
+    found = style(lambda: optim.clip_grad_norm(own, 0.5, p))()
+    assert float(found) == pytest.approx(wanted, rel=1e-6)
+    close(np.concatenate([x.grad.numpy().reshape(-1) for x in own]), flat * 0.5 / wanted, 1e-5)
+    with pytest.raises(ArgumentError, match=r"norm_type .* above 0"):
+        optim.clip_grad_norm(own, 0.5, norm_type=0)
 
 
 def test_clipping_by_value() -> None:

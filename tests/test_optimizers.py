@@ -1,13 +1,14 @@
 """Every optimiser, mean and schedule beside PyTorch's numbers of 20 steps or its formula in NumPy; groups; states."""
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from peer import torch_gives
+from peer import torch_gives, torch_says
 
 import stele as st
 from stele import nn, optim
@@ -147,6 +148,25 @@ def test_twenty_steps_follow_their_formula(name: str, style: Style) -> None:
         next(walk)
         wanted.append([walk.send(slopes[k].astype(np.float64)) for slopes in SLOPES][-1])
     close(descended(make, style, count), wanted)
+
+
+def by_place(made: Any) -> list[str]:
+    """The options that may be given by place, in order."""
+    return [name for name, p in inspect.signature(made).parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+
+
+def test_options_stand_where_pytorch_has_them() -> None:
+    """SGD(p, 0.1, 0.9, 0.0, 1e-4, True) is what it is there, whatever else a class of ours takes behind."""
+    names = sorted(name for name in optim.__all__ if isinstance(x := getattr(optim, name), type)
+                   and issubclass(x, optim.Optimizer | optim.Schedule))
+
+    def ask(torch: Any) -> dict[str, list[str]]:
+        rooms = torch.optim, torch.optim.lr_scheduler
+        return {name: by_place(getattr(room, name)) for name in names for room in rooms if hasattr(room, name)}
+
+    for name, said in torch_says("optimizers", ask).items():
+        own = by_place(getattr(optim, name))
+        assert [key for key in own if key in said] == [key for key in said if key in own], name
 
 
 def test_every_optimizer_is_compared() -> None:

@@ -87,7 +87,7 @@ OPTIONS = "", "looks", "adds_up", "twice", "clips", "decays"
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("optimizer", [lambda p: SGD(p, 0.1), lambda p: SGD(p, 0.1, 0.9, True, 0.01), Adam, AdamW])
+@pytest.mark.parametrize("optimizer", [lambda p: SGD(p, 0.1), lambda p: SGD(p, 0.1, 0.9, 0.0, 0.01, True), Adam, AdamW])
 def test_training_is_the_same_with_and_without_replays(optimizer: Any, options: str, monkeypatch: Any) -> None:
     replayed, found = once(monkeypatch, lambda: train(optimizer, **dict.fromkeys(options.split(), True)))
     for a, b in zip(replayed, found, strict=True):

@@ -71,7 +71,6 @@ INSTEAD: Mapping[str, Table] = {
         "decoupled_weight_decay": "Write optim.AdamW.",
         "optimizer": "Leave it out: the schedules say whose rates they set.",
         "rho": "Write alpha= of RMSprop, rho= of Adadelta.",
-        "norm_type": "Leave it out: it is the Euclidean norm.",
         "error_if_nonfinite": "Write callbacks=[train.NanGuard()], or STELE_CHECK=nan.",
         "epoch": "Leave it out: schedule.count says how many steps were taken.",
     },

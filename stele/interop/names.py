@@ -229,6 +229,11 @@ OPTIMIZER: Table = {    # of optimisers
     "learning_rate": "optimizer.lr", "variables": "optimizer.state_dict()", "iterations": "optimizer.state_dict()",
     "apply": "optimizer.step()", "init": "the optimizer itself, which holds its state", "update_fn": "optimizer.update",
 }
+SCALER: Table = {       # of what scales losses
+    "unscale_": "scaler.unscale(optimizer)", "get_scale": "scaler.factor", "is_enabled": "scaler.factor",
+    "get_growth_factor": "scaler.growth", "get_backoff_factor": "scaler.backoff",
+    "get_growth_interval": "scaler.interval", "minimize": "scaler.step(optimizer), then scaler.update()",
+}
 UTILS: Table = {
     "clip_grad_norm_": "optim.clip_grad_norm(parameters, 1.0)",
     "clip_grad_value_": "optim.clip_grad_value(parameters, 1.0)",

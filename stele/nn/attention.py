@@ -113,11 +113,11 @@ class MultiheadAttention(Module):
             self.k_proj_weight = init.xavier_uniform((e, self.kdim))
             self.v_proj_weight = init.xavier_uniform((e, self.vdim))
         self.in_proj_bias = init.zeros((3 * e,)) if flag(bias, f"bias of {name}") else None
+        self.bias_k, self.bias_v = (init.normal((1, 1, e), e ** -0.5) if flag(add_bias_kv, f"add_bias_kv of {name}")
+                                    else None for _ in range(2))
         self.out_proj = Linear(e, e, bias)
         if bias:
             self.out_proj.bias = init.zeros((e,))
-        self.bias_k, self.bias_v = (init.normal((1, 1, e), e ** -0.5) if flag(add_bias_kv, f"add_bias_kv of {name}")
-                                    else None for _ in range(2))
 
     def extra_repr(self) -> str:
         return f"{self.embed_dim}, {self.num_heads}" + ", batch_first=True" * self.batch_first

@@ -62,6 +62,10 @@ class Holding(Module, Answering):
         """Another part, in the place of the one of this name."""
         raise NotImplementedError
 
+    def remove(self, name: str) -> None:
+        """Takes out the part of this name."""
+        raise NotImplementedError
+
     def held(self) -> dict[str, Any]:
         return self.named() | {name: x for name, x in vars(self).items() if name not in self.own}
 
@@ -70,6 +74,12 @@ class Holding(Module, Answering):
             self.put(name, x)
         else:
             super().__setattr__(name, x)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self.named():
+            self.remove(name)
+        else:
+            super().__delattr__(name)
 
     if not TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any:
@@ -111,6 +121,9 @@ class Listed(Holding):
             self[names.index(name)] = part
         else:
             self.layers, self.called = (*self.layers, self.checked(part)), (*names, name)
+
+    def remove(self, name: str) -> None:
+        del self[self.names().index(name)]
 
     def like(self, parts: dict[str, Any]) -> Any:
         """A container of this kind of other parts."""
@@ -260,6 +273,9 @@ class Keyed(Holding):
     def put(self, name: str, part: Any) -> None:
         self[name] = part
 
+    def remove(self, name: str) -> None:
+        del self[name]
+
     def __len__(self) -> int:
         return len(self.parts)
 
@@ -311,6 +327,28 @@ class Keyed(Holding):
         x = self[key]
         self.parts = {name: part for name, part in self.parts.items() if name != key}
         return x
+
+    def popitem(self) -> tuple[str, Any]:
+        """Takes out the last part and returns it as (name, part); UnknownName where there is none."""
+        if not self.parts:
+            raise UnknownName(f"this {type(self).__name__} has no part to take out")
+        name = next(reversed([*self.parts]))
+        return name, self.pop(name)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The part of a name, or `default` where there is none."""
+        return self.parts.get(key, default)
+
+    def setdefault(self, key: str, default: Any) -> Any:
+        """The part of a name, which is `default` from now on where there was none."""
+        if key not in self.parts:
+            self[key] = default
+        return self[key]
+
+    def copy(self) -> Self:
+        """Another container of the same parts."""
+        made: Any = type(self)
+        return made(self.parts)
 
     def clear(self) -> None:
         """Takes out all parts."""

@@ -1,21 +1,25 @@
 """Gradients cut before a step."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import reduce
 
 from stele.arrays import functions as F
 from stele.arrays.tensor import Tensor
 from stele.eager.handle import no_grad
 from stele.errors import GraphError
 from stele.ir.types import HOME
+from stele.ops.arguments import refuse
 from stele.optim.checks import checked
 
 
 @checked
-def clip_grad_norm(parameters: Sequence[Tensor], limit: float) -> Tensor:
-    """The joint Euclidean norm of all gradients of the `parameters`, which are scaled so that it is at most `limit`.
+def clip_grad_norm(parameters: Sequence[Tensor], limit: float, norm_type: float = 2.0) -> Tensor:
+    """The joint norm of all gradients of the `parameters`, which are scaled so that it is at most `limit`.
 
     Between `loss.backward()` and `step()` (Pascanu et al., 2013); the factor is limit / (norm + 1e-6), as PyTorch's.
+    The norm is Euclid's, or (sum |g| ** p) ** (1 / p) for p = `norm_type`, and the largest absolute value for infinity.
     Each gradient keeps its dtype. They may have any shapes. Raises GraphError where no parameter has a gradient.
 
     >>> x = st.tensor([3.0, 4.0], requires_grad=True)
@@ -27,11 +31,22 @@ def clip_grad_norm(parameters: Sequence[Tensor], limit: float) -> Tensor:
         held = [(p, g) for p in parameters if (g := p.grad) is not None]
         if not held:
             raise GraphError("clip_grad_norm found no gradient", hint="Call it between loss.backward() and step().")
-        norm = F.sqrt(sum(F.square(g).sum().to(HOME) for _, g in held))
+        norm = joint([g for _, g in held], norm_type)
         scale = F.minimum(limit / (norm + 1e-6), 1.0)
         for p, g in held:
             p.grad = g * scale
         return norm
+
+
+def joint(gradients: Sequence[Tensor], p: float) -> Tensor:
+    """The norm of all numbers of all gradients."""
+    if not p > 0:
+        refuse("norm_type of clip_grad_norm", "a number above 0", p)
+    if p == 2:
+        return F.sqrt(sum(F.square(g).sum().to(HOME) for g in gradients))
+    if math.isinf(p):
+        return reduce(F.maximum, [F.abs(g).max().to(HOME) for g in gradients])
+    return F.pow(sum(F.pow(F.abs(g), p).sum().to(HOME) for g in gradients), 1 / p)
 
 
 @checked

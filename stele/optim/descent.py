@@ -41,8 +41,8 @@ class SGD(Optimizer):
     """
 
     @speaks
-    def __init__(self, parameters: Parameters, lr: float = 1e-3, momentum: float = 0.0, nesterov: bool = False,
-                 weight_decay: float = 0.0, dampening: float = 0.0, maximize: bool = False) -> None:
+    def __init__(self, parameters: Parameters, lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
+                 weight_decay: float = 0.0, nesterov: bool = False, maximize: bool = False) -> None:
         super().__init__(parameters, lr, maximize, momentum=momentum, nesterov=nesterov, weight_decay=weight_decay,
                          dampening=dampening)
 

@@ -518,9 +518,9 @@ class OneCycleLR(Cycle):
     @checked
     def __init__(self, optimizer: Optimizer, max_lr: float | Sequence[float], total_steps: int | None = None,
                  epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
-                 anneal_strategy: str = "cos",
-                 div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False,
-                 cycle_momentum: bool = False, base_momentum: float = 0.85, max_momentum: float = 0.95) -> None:
+                 anneal_strategy: str = "cos", cycle_momentum: bool = False, base_momentum: float = 0.85,
+                 max_momentum: float = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4,
+                 three_phase: bool = False) -> None:
         super().__init__(optimizer)
         if total_steps is None:
             total_steps = positive(epochs, "epochs of OneCycleLR") * positive(steps_per_epoch, "steps_per_epoch")

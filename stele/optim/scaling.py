@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stele.arrays import functions as F
 from stele.arrays.creation import zeros
@@ -11,6 +11,8 @@ from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor, tensor
 from stele.eager.handle import no_grad
 from stele.errors import DataError, GraphError
+from stele.interop.keywords import answering
+from stele.interop.names import SCALER
 from stele.ir.types import HOME
 from stele.ops.arguments import positive
 from stele.optim.checks import checked
@@ -39,6 +41,9 @@ class LossScaler:
     [3.5] 8.0
     [3.5] 4.0
     """
+
+    if not TYPE_CHECKING:
+        __getattr__ = answering("a loss scaler", SCALER)
 
     @checked
     def __init__(self, factor: float = 2.0 ** 16, growth: float = 2.0, backoff: float = 0.5,
