@@ -14,6 +14,8 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 
 from stele.commands import bench as command
@@ -25,6 +27,7 @@ from stele.rosetta.bench import SLOW, STEPS, Bench, Effort, Entry, contenders
 from stele.rosetta.compare import Verdict, verdicts
 from stele.rosetta.machine import Machine
 from stele.rosetta.markdown import HOW, markdown
+from stele.rosetta.models import rows_of
 from stele.rosetta.page import page
 from stele.rosetta.probe import Installed
 from stele.rosetta.process import KEEPING, Died, Process
@@ -34,6 +37,7 @@ from tests.replay.machines import MACHINES
 
 PROGRAMS = [(f, w) for f in FRAMEWORKS for w in WORKLOADS if program(f, w).exists()
             and FRAMEWORKS[f].suffix == ".py"]      # the others stand in tests/test_bench_r.py
+NAMED = [name for name, workload in WORKLOADS.items() if workload.rows]     # but for models of files
 PARTS = "data", "place", "initialise", "step", "evaluate"
 LEARNING = "data", "place", "initialise", "gradients", "step", "train", "evaluate"
 TINY = {"cnn": {"batch": 2}, "gru": {"batch": 2}, "mlp": {"batch": 2}, "eager_mlp": {"batch": 2},
@@ -101,11 +105,11 @@ def test_programs_stand_alone(framework: str, workload: str) -> None:
 
 
 def test_every_workload_is_there_in_stele_and_pytorch() -> None:
-    assert {(f, w) for f in ("stele", "pytorch", "jax", "tensorflow") for w in WORKLOADS} <= set(PROGRAMS)
+    assert {(f, w) for f in ("stele", "pytorch", "jax", "tensorflow") for w in NAMED} <= set(PROGRAMS)
     assert all(row.flops > 0 or row.traffic > 0 for row in ROWS.values())
 
 
-@pytest.mark.parametrize("workload", [name for name in WORKLOADS if name not in LARGE])
+@pytest.mark.parametrize("workload", [name for name in NAMED if name not in LARGE])
 def test_our_programs_run(workload: str, tmp_path: Path) -> None:
     row = Row(workload, workload, TINY[workload], flops=1.0)
     run = Bench({"stele": Path(sys.executable)}, 2, BRISK, lambda line: None, tmp_path)
@@ -114,6 +118,45 @@ def test_our_programs_run(workload: str, tmp_path: Path) -> None:
     assert entry.verdict == Verdict(None) and not entry.note and entry.ms > 0
     assert entry.steps == (10 if WORKLOADS[workload].trains else None)
     assert entry.cold and entry.memory and len(entry.installed) >= 3
+
+
+NETS = {"open": ("float[n,3] x, int64[n,2] k", "y = Relu(x)", ["-b1", "-b32"],
+                 ["float32 1x3, int64 1x2", "float32 32x3, int64 32x2"]),
+        "fixed": ("float[4,3] x, double s", "y = Relu(x)", [""], ["float32 4x3, float64 x"])}
+
+
+def net(folder: Path, name: str, inputs: str, body: str) -> Path:
+    """A file of a model with these inputs."""
+    text = f'<ir_version: 8, opset_import: ["": 17]> g ({inputs}) => (float[n,3] y) {{{body}}}'
+    onnx.save(onnx.parser.parse_model(text), str(file := folder / f"{name}.onnx"))
+    return file
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_a_model_of_a_file_has_rows(name: str, tmp_path: Path) -> None:
+    inputs, body, ends, drawn = NETS[name]
+    found = rows_of(net(tmp_path, name, inputs, body))
+    assert [row.name for row in found] == [f"onnx-{name}{end}" for end in ends]
+    assert [row.sizes["inputs"] for row in found] == drawn and all(row.traffic > 0 for row in found)
+    run = Bench({"stele": Path(sys.executable)}, 2, BRISK, lambda line: None, tmp_path)
+    run.run({"onnx_file": found})
+    assert all(e.ms > 0 and not e.note and e.cold and e.memory for e in run.entries) and len(run.entries) == len(found)
+
+
+@pytest.mark.parametrize("inputs", ["float[n,m] x", "string[3] x", "bfloat16[3] x"])
+def test_inputs_that_nobody_can_draw(inputs: str, tmp_path: Path) -> None:
+    file = net(tmp_path, "odd", inputs, "y = Cast<to=1>(x)")
+    with pytest.raises(DataError, match=r"odd\.onnx is no model for a benchmark.*its inputs are x"):
+        command.asked(BenchOptions(models=(file,)))
+
+
+def test_models_of_files_stand_in_the_place_of_all_or_beside_the_named(tmp_path: Path) -> None:
+    file = net(tmp_path, "open", *NETS["open"][:2])
+    assert [*command.asked(BenchOptions(models=(file,)))] == ["onnx_file"]
+    assert [*command.asked(BenchOptions(models=(file,), workloads=("mlp",)))] == ["mlp", "onnx_file"]
+    assert [*command.asked(BenchOptions())] == NAMED
+    asked = ["bench", "--onnx", "a/b.onnx", "c.onnx", "--quick"]
+    assert command.command(asked) == "stele bench --onnx b.onnx c.onnx --quick"
 
 
 @pytest.mark.parametrize("workload", [w for framework, w in PROGRAMS if framework == "numpy"])
@@ -392,7 +435,7 @@ def test_interrupted_it_shows_what_was_measured(fakes: Path, monkeypatch: pytest
 
 def test_names_choose_rows() -> None:
     assert [r.name for part in chosen(["conv1x1", "mlp"]).values() for r in part] == ["mlp", "conv1x1"]
-    assert chosen([]).keys() == WORKLOADS.keys()
+    assert [*chosen([])] == NAMED
 
 
 def test_accuracies_come_from_run_folders(tmp_path: Path) -> None:

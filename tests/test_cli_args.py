@@ -42,12 +42,12 @@ def test_features(tmp_path: Path) -> None:
 
 
 def test_bench(tmp_path: Path) -> None:
-    assert parse(["bench"]) == BenchOptions((), (), {}, False, None)
+    assert parse(["bench"]) == BenchOptions()
     python = tmp_path / "python"
     python.touch()
     got = parse(["bench", "--quick", "--workloads", "cnn,matmul-64", "--frameworks=stele,jax", "--threads", "3",
                  f"--python=jax={python}", "--html", f"{tmp_path}/a.html", "--accuracy", "run"])
-    assert got == BenchOptions(("cnn", "matmul-64"), ("stele", "jax"), {"jax": python}, True, 3, (Path("run"),),
+    assert got == BenchOptions(("cnn", "matmul-64"), ("stele", "jax"), {"jax": python}, (), True, 3, (Path("run"),),
                                html=tmp_path / "a.html")
 
 

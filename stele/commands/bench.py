@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from stele import files
+from stele.commands.models import KINDS
 from stele.commands.options import BenchOptions
 from stele.config import CPUS
 from stele.rosetta.accuracy import run_line
@@ -24,7 +25,7 @@ from stele.rosetta.markdown import markdown
 from stele.rosetta.page import page
 from stele.rosetta.probe import installed
 from stele.rosetta.report import Findings, as_rows
-from stele.rosetta.rows import FRAMEWORKS, chosen
+from stele.rosetta.rows import FRAMEWORKS, Row, chosen
 from stele.rosetta.terminal import show
 
 
@@ -38,6 +39,7 @@ def bench(options: BenchOptions) -> None:
     def say(line: str) -> None:
         status.print(f"{time.monotonic() - start:5.0f} s  {line}", highlight=False, style="dim")
 
+    rows = asked(options)
     os.environ |= LIMITS[options.isa]
     say("looking for frameworks")
     frameworks = installed([name for name in names if name not in out], options.pythons, 1 if options.quick else 3)
@@ -49,14 +51,23 @@ def bench(options: BenchOptions) -> None:
         pythons = {name: about.python for name, about in frameworks.items() if about}
         run = Bench(pythons, threads, QUICK if options.quick else FULL, say, Path(folder))
         try:
-            run.run(chosen(options.workloads))
+            run.run(rows)
         finally:
             peaks = machine.at_best(measure(threads))
             deliver(Findings(peaks, frameworks, run.entries, runs, command(sys.argv[1:]), f"{date.today():%-d %B %Y}",
                              out), options)
 
 
-FILES = "--accuracy", "--json", "--markdown", "--html"
+FILES = "--accuracy", "--json", "--markdown", "--html", "--onnx"
+
+
+def asked(options: BenchOptions) -> dict[str, Sequence[Row]]:
+    """The rows that are asked for, by workload. Raises DataError for files that are no models."""
+    rows: dict[str, Sequence[Row]] = {**chosen(options.workloads)} if options.workloads or not options.models else {}
+    if options.models:
+        rows_of = KINDS[0].loaded("stele.rosetta.models").rows_of
+        rows["onnx_file"] = [row for file in options.models for row in rows_of(file)]
+    return rows
 
 
 def command(arguments: Sequence[str]) -> str:

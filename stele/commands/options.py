@@ -22,7 +22,7 @@ Behind = Annotated[tuple[str, ...], Rest()]     # what the file finds in sys.arg
 def _workloads() -> tuple[str, ...]:
     """The workloads of `stele bench`."""
     from stele.rosetta.rows import WORKLOADS
-    return tuple(WORKLOADS)
+    return tuple(name for name, workload in WORKLOADS.items() if workload.rows)
 
 
 def _rows() -> tuple[str, ...]:
@@ -105,6 +105,9 @@ class BenchOptions:
     pythons: Annotated[Mapping[str, Path], Option(Interpreter(_frameworks), "FRAMEWORK=PATH", (
         "an interpreter of another environment that has the framework, for r an Rscript; may be repeated"),
         several="times", flag="--python")] = field(default_factory=dict[str, Path])
+    models: Annotated[tuple[Path, ...], Option(Path, "FILE", (
+        "models of ONNX, in the place of all workloads or beside those that are named; where the batch is open, for "
+        "1 and for 32"), words.onnx_model, several="words", flag="--onnx")] = ()
     quick: Annotated[bool, Flag("less time for each, and no finals in fresh processes")] = False
     threads: Annotated[int | None, Option(Whole(1, MAX_THREADS), "N", (
         "threads of each framework; default: one per core"))] = None

@@ -136,6 +136,7 @@ WORKLOADS = {
                                   traffic=12.4e6),)),
     "gather": Workload("100,000 random rows, int64, of a table of 100,000 x 64 float32 numbers",
                        (Row("gather", "gather", {"rows": 100_000, "width": 64, "count": 100_000}, traffic=5.2e7),)),
+    "onnx_file": Workload("a model of an ONNX file", ()),       # whose rows are those of the files that are given
 }
 
 FRAMEWORKS = {
