@@ -31,13 +31,13 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages(st.__path__, "stele.")
 
 
 ROOMS = (nn, nn.init, nn.functional, nn.utils.rnn, optim, metrics, data, data.transforms, st.io, train, st.linalg,
-         st.fft, st.random, st.debug, huggingface, onnx, keras, flax, caffe)
+         st.fft, st.random, st.debug, st.errors, huggingface, onnx, keras, flax, caffe)
 
 # What examples may name beside what they make; parameters whose name says all; classes that st makes in another way.
 ROOM: dict[str, Any] = {"st": st, "np": np, "nn": nn, "F": nn.functional, "optim": optim, "metrics": metrics,
                         "data": data, "train": train, "io": io, "json": json, "pathlib": pathlib}
 PLAIN = {"x", "z", "axis", "keepdims", "dtype", "input", "inplace"}
-MADE = (st.Tensor,)
+MADE = (st.Tensor, *(getattr(st.errors, name) for name in st.errors.__all__))
 NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?")
 
 
@@ -118,7 +118,7 @@ def lacks(name: str, x: Any) -> Iterator[str]:
             yield f"{name} does not say what {parameter} is"
     for method, f in inspect.getmembers_static(x) if inspect.isclass(x) else ():
         said = not (callable(f) or isinstance(f, property)) or is_sentence(inspect.getdoc(getattr(x, method)))
-        if not said and not method.startswith("_") and method not in METHODS:   # which say what to write
+        if not said and not method.startswith("_") and method not in (*METHODS, *dir(Exception)):   # not ours
             yield f"{name}.{method} does not begin with a sentence"
 
 
