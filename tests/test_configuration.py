@@ -242,6 +242,13 @@ def test_groups_of_parameters_have_options_of_their_own(folder: Path) -> None:
     assert len(history(Path("run"))["epochs"]) == 3
 
 
+def test_a_configuration_names_its_loggers(folder: Path) -> None:
+    Path("net.toml").write_text(NET + '[[callback]]\nkind = "JSONLines"\npath = "log.jsonl"\nevery = 2\n')
+    train(asked("net.toml", out=Path("run")))
+    train(asked(None, resume=Path("run"), epochs=3))
+    assert [json.loads(line)["step"] for line in Path("log.jsonl").read_text().splitlines()] == [2, 3, 4, 6, 6, 8, 9]
+
+
 def test_lines_of_a_text() -> None:
     text = '# a\n[a.b]\nx.y = 1\n\n[[l]]\n"k e" = [\n  1,\n]\n[l.sub]\nz = 2\n[[l]]\nz = 3\n'
     assert lines_of(text) == {("a", "b"): 2, ("a", "b", "x", "y"): 3, ("l",): 5, ("l", 0): 5, ("l", 0, "k e"): 6,

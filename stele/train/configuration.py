@@ -19,6 +19,7 @@ from stele.ops.arguments import is_dict, is_series
 from stele.train import callbacks
 from stele.train.callbacks import Callback
 from stele.train.document import Document, Path_
+from stele.train.loggers import JSONLines, MLflow, TensorBoard, WandB
 from stele.train.network import (
     INPUT,
     OF_LISTS,
@@ -39,8 +40,9 @@ TOP = (*NUMBERS, "metrics", "data", "layer", "loss", "optimizer", "schedule", "c
 OF_LOADER = "batch_size", "drop_last", "shuffle"
 OF_DATA = ("kind", "test", *OF_LOADER)
 FILES = "folder", "file", "path", "root"        # options that are paths, from where the configuration stands
-CALLBACKS = {name: x for name in ("EarlyStopping", "EMA", "GradientStatistics", "LearningRateFinder", "NanGuard")
-             if issubclass(x := getattr(callbacks, name), Callback)}
+CALLBACKS = {x.__name__: x for x in (
+    callbacks.EarlyStopping, callbacks.EMA, callbacks.GradientStatistics, callbacks.LearningRateFinder,
+    callbacks.NanGuard, JSONLines, MLflow, TensorBoard, WandB)}
 
 
 class Configuration(Document):
