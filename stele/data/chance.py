@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,13 @@ def is_random(f: Callable[..., Any]) -> bool:
 
 
 def transformer(f: Callable[..., Any]) -> Callable[[Any, Callable[[], np.random.Generator]], Any]:
-    """f as a function of a sample and of what makes its generator."""
-    if is_random(f):
-        return lambda sample, rng: f(sample, rng())
-    return lambda sample, rng: f(sample)
+    """f as a function of a sample and of what makes its generator, which is pickled where f is."""
+    return partial(_drawing if is_random(f) else _plain, f)
+
+
+def _drawing(f: Callable[..., Any], sample: Any, rng: Callable[[], np.random.Generator]) -> Any:
+    return f(sample, rng())
+
+
+def _plain(f: Callable[..., Any], sample: Any, rng: Callable[[], np.random.Generator]) -> Any:
+    return f(sample)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -204,13 +205,13 @@ class IterableDataset:
     def filter(self, f: Callable[[Any], Any]) -> IterableDataset:
         """The samples for which f(sample) is true."""
         function(f, "filter")
-        return Stream(self, lambda samples: (sample for sample in samples if f(sample)))
+        return Stream(self, partial(filter, f))
 
     @public
     def take(self, n: int) -> IterableDataset:
         """The first n samples."""
         whole(n, "n of take", 0, sys.maxsize)
-        return Stream(self, lambda samples: islice(samples, n))
+        return Stream(self, partial(_sliced, slice(n)))
 
     @public
     def shard(self, k: int, n: int) -> IterableDataset:
@@ -218,7 +219,7 @@ class IterableDataset:
         n, k = whole(n, "n of shard", 1, sys.maxsize), whole(k, "k of shard", 0)
         if k >= n:
             raise DataError(f"shard {k} of {n} is none: they are 0 to {n - 1}.")
-        return Stream(self, lambda samples: islice(samples, k, None, n))
+        return Stream(self, partial(_sliced, slice(k, None, n)))
 
     @public
     def shuffle(self, size: int) -> IterableDataset:
@@ -227,6 +228,10 @@ class IterableDataset:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+def _sliced(part: slice, samples: Iterator[Any]) -> Iterator[Any]:
+    return islice(samples, part.start, part.stop, part.step)
 
 
 class Stream(IterableDataset):

@@ -1,6 +1,7 @@
 """Data sets: samples by number, streams, and what is made of them."""
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -46,6 +47,13 @@ def test_parts_share_nothing_and_lose_nothing(n: int, parts: list[float], seed: 
     assert len(found) == len(set(found)) == (n if sum(parts) else 0)
     assert all(abs(len(part) - n * p) <= 1 for part, p in zip(made, whole))
     assert [list(p) for p in made] == [list(p) for p in Numbers(n).split(*whole, seed=seed)]
+
+
+def test_sets_and_streams_are_pickled_with_what_was_made_of_them() -> None:
+    """As processes that are not forked want it, where functions are such that can be."""
+    some, odd = Numbers(9).map(noisy).filter(all), IterableDataset(range(20).__iter__).filter(bool)
+    for data in (some, Numbers(3) + Numbers(2), odd.map(noisy), odd.take(5), odd.shard(1, 3).shuffle(4)):
+        assert list(pickle.loads(pickle.dumps(data))) == list(data) != []
 
 
 def test_parts_by_number_and_in_order() -> None:
