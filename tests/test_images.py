@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from formats import ROOT
 
-from stele.data import ImageFolder, images, jpegs
+from stele.data import ImageFolder, Loader, images, jpegs
 from stele.data import transforms as T
 from stele.data.chance import Chance
 from stele.data.images import Picture, load_image, load_images
@@ -137,6 +137,28 @@ def test_a_folder_decodes_what_a_crop_looks_at_to_the_same_numbers(tmp_path: Pat
         found = folder.at(0, Chance(5, epoch, 0))[0]
         wanted = called(cut, ImageFolder(tmp_path)[0][0], Chance(5, epoch, 0).rng())
         assert found.dtype == wanted.dtype and np.array_equal(found, wanted)
+
+
+class Tagged(T.CenterCrop):
+    """A crop that is called in a way of its own."""
+
+    def __call__(self, sample: Any) -> Any:
+        image, label = super().__call__(sample)
+        return image, label + 10
+
+
+@pytest.mark.parametrize("cut", [*CUTS[:-1], Tagged(20), T.Compose([T.CenterCrop(20), lambda s: (s[0], s[1] + 1)]),
+                                 T.Compose([T.RandomCrop(9), T.RandomApply([lambda s: (s[1], s[0])])])], ids=repr)
+def test_a_loader_of_a_folder_gives_what_its_transform_makes_of_samples(tmp_path: Path, cut: Any) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        photograph(tmp_path / name / "c.jpg", 45, 71)
+    folder = ImageFolder(tmp_path)
+    found = next(iter(Loader(folder, 2, seed=3, transform=cut, collate=list).batches(1)))
+    for k, sample in enumerate(found):
+        wanted = called(cut, folder[k], Chance(3, 1, k).rng())
+        assert all(np.array_equal(a, b) for a, b in zip(sample, wanted, strict=True))
+        assert all(np.array_equal(a, b) for a, b in zip(folder.map(cut).at(k, Chance(3, 1, k)), wanted, strict=True))
 
 
 def test_a_folder_of_crops_looks_at_no_more_than_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Folders of files as data sets: a folder for each class."""
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from stele.errors import DataError, kind
 from stele.files import located
 from stele.interop.keywords import answering, speaks
 from stele.interop.names import FOLDERS
+from stele.ir.door import public
 
 IMAGES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif")
 TEXTS = (".txt",)
@@ -73,10 +75,10 @@ class ImageFolder(Folder):
 
     `transform(image)`, or (image, rng) where it takes a generator, changes each image when it is read; to be batched
     they need one size. `classes` are the names in alphabetical order, `labels` (N,) int64 the numbers of all samples,
-    `paths` their files. Read are JPEG, PNG, WebP, BMP and GIF (its first frame), by Pillow. Where a transform begins
-    with a crop, no more of a JPEG is decoded than that looks at, to the same bytes. Raises DataError for a folder
-    without classes or images, when one is asked for that is damaged or of more than 67 million pixels, and when Pillow
-    is not installed.
+    `paths` their files. Read are JPEG, PNG, WebP, BMP and GIF (its first frame), by Pillow. Where the transform, or
+    that of a loader, begins with a crop, no more of a JPEG is decoded than that looks at, to the same bytes. Raises
+    DataError for a folder without classes or images, when one is asked for that is damaged or of more than 67 million
+    pixels, and when Pillow is not installed.
 
     >>> import pathlib
     >>> from PIL import Image
@@ -95,6 +97,16 @@ class ImageFolder(Folder):
     @speaks
     def __init__(self, folder: str | Path, transform: Callable[..., Any] | None = None) -> None:
         super().__init__(folder, transform)
+
+    @public
+    def map(self, f: Callable[..., Any]) -> Dataset:
+        """The set of f(sample), or f(sample, rng), as of any other; no more is decoded than a crop looks at."""
+        given: Any = f
+        if self.given is not None or not isinstance(given, OfFile) or not given.is_of_images():
+            return super().map(f)
+        made = copy.copy(self)
+        made.given, made.transform = f, transformer(f)
+        return made
 
     def at(self, k: int, chance: Chance) -> tuple[Any, int]:
         """Image k, transformed, and the number of its class."""

@@ -116,6 +116,10 @@ class Picture:
 class OfFile:
     """The base of transforms that may make a sample of a picture of which not all is decoded."""
 
+    def is_of_images(self) -> bool:
+        """Whether of (image, label) it makes what it makes of the image, and the label."""
+        raise NotImplementedError
+
     def of_file(self, file: Picture, rng: Callable[[], np.random.Generator]) -> Any:
         """The sample of a picture, as if it were called with all of it."""
         raise NotImplementedError

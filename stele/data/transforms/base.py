@@ -126,14 +126,23 @@ class Cropping(Moving, OfFile):
         part = self.part(x, drawn)
         return self.of_all(x, drawn, mode) if part is None else self.of_part(window(x, *part), mode)
 
+    def is_of_images(self) -> bool:
+        """Unless it is called in a way of its own."""
+        return is_of_images(self)
+
     def of_file(self, file: Picture, rng: Callable[[], np.random.Generator]) -> Any:
         """The same of a picture, of which the part alone is decoded."""
-        own, call = type(self), (Transform.__call__, RandomTransform.__call__)
-        if file.shape is None or own.__call__ not in call or (own.move, own.apply) != (Cropping.move, Cropping.apply):
+        own, ours = type(self), (Cropping.move, Cropping.apply)
+        if file.shape is None or not self.is_of_images() or (own.move, own.apply) != ours:
             return called(self, file.whole(), rng())
         drawn = self.draw(of_one(self, rng()), file)
         part = self.part(file, drawn)
         return self.apply(file.whole(), drawn) if part is None else self.of_part(file.part(*part), self.interpolation)
+
+
+def is_of_images(t: Any) -> bool:
+    """Whether a function changes the image of a sample and leaves alone what else is in it."""
+    return isinstance(t, Transform) and type(t).__call__ in (Transform.__call__, RandomTransform.__call__)
 
 
 def changed(t: Transform, sample: Any, rng: Any) -> Any:
@@ -254,6 +263,11 @@ class Compose(RandomTransform, OfFile):
         for t in self.transforms:
             sample = called(t, sample, rng)
         return sample
+
+    def is_of_images(self) -> bool:
+        """Where all transforms are."""
+        return type(self).__call__ is Compose.__call__ and all(
+            t.is_of_images() if isinstance(t, Compose) else is_of_images(t) for t in self.transforms)
 
     def of_file(self, file: Picture, rng: Callable[[], np.random.Generator]) -> Any:
         """The same of a picture, of which is decoded what the first transform looks at."""
