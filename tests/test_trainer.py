@@ -525,6 +525,20 @@ def test_what_cannot_be_trained_teaches(tmp_path: Path) -> None:
         train.History({}, epochs=[{"epoch": 1, "train_loss": 1.0}])["train_los"]
 
 
+def test_batches_of_tf_data_are_arrays() -> None:
+    class Dataset:
+        """What there is of one."""
+        def __len__(self) -> int: return 3
+        def __iter__(self) -> Any: raise AssertionError("tensors of another library")
+        def as_numpy_iterator(self) -> Any: return iter([(X, Y)] * 3)
+
+    model, other = net(), net()
+    history = train.fit(model, Dataset(), loss="cross_entropy", epochs=2, validation=Dataset())
+    assert bits(model) != bits(net()) and len(history["val_loss"]) == 2
+    train.fit(other, [(X, Y)] * 3, loss="cross_entropy", epochs=2, validation=[(X, Y)])
+    assert bits(model) == bits(other)
+
+
 def test_waiting_layers_are_made_by_the_first_batch() -> None:
     model = nn.Sequential(nn.LazyLinear(2))
     trainer = train.Trainer(model, loader(), loss="cross_entropy", compiled=False)

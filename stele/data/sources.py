@@ -93,11 +93,25 @@ def source(given: Any, keep: bool = False) -> Dataset | IterableDataset:
 
 
 def arrays_of(sample: Any) -> Any:
-    """A sample with arrays where PyTorch's tensors stood."""
-    torch: Any = sys.modules.get("torch")
-    if torch is None or type(sample) in (np.ndarray, int, float, str):
+    """A sample with arrays where PyTorch's tensors stood, and Pillow's images, which become (C, H, W)."""
+    torch, pillow = (sys.modules.get(name) for name in ("torch", "PIL.Image"))
+    if (torch is None and pillow is None) or type(sample) in (np.ndarray, int, float, str):
         return sample
-    return mapped(lambda x: x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else x, sample)
+
+    def array(x: Any) -> Any:
+        if torch is not None and isinstance(x, torch.Tensor):
+            return x.detach().cpu().numpy()
+        return channels_first(x) if pillow is not None and isinstance(x, pillow.Image) else x
+
+    return mapped(array, sample)
+
+
+def channels_first(image: Any) -> np.ndarray:
+    """The pixels of an image of Pillow's, which has one channel, or those of its colours."""
+    grey = image.convert("L") if image.mode == "1" else image
+    plain = grey if grey.mode in ("RGB", "RGBA", "L", "I", "I;16", "F") else grey.convert("RGB")
+    pixels = np.array(plain)
+    return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
 
 
 def plain(data: Any) -> tuple[ArrayDataset, np.ndarray | None] | None:

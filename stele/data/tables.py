@@ -100,6 +100,8 @@ def _columns(source: Any, names: list[str] | None, where: str) -> dict[str, Any]
 
 def _of_frame(frame: Any) -> dict[str, Any]:
     """Columns by name; Arrow's are numbered there."""
+    if hasattr(frame, "collect"):       # a plan of Polars'
+        raise DataError(f"a table needs numbers, got {kind(frame)}, which has none yet", hint="Write frame.collect().")
     names: Any = getattr(frame, "column_names", frame.columns)
     return {str(name): frame[name] for name in names}
 

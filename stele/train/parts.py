@@ -128,7 +128,22 @@ def batches_of(given: Any, what: str) -> Any:
                             hint="Pass a data.Loader, a list, or an object whose __iter__ begins anew.")
     if length_of(given) == 0:
         raise ArgumentError(f"{what} is batches, got {kind(given)} without any")
+    if hasattr(given, "as_numpy_iterator"):     # of tf.data
+        return Arrays(given)
     return Loader(given) if hasattr(given, "batch_sampler") and hasattr(given, "dataset") else given    # of PyTorch
+
+
+class Arrays:
+    """Batches of a tf.data.Dataset, as arrays."""
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self.base.as_numpy_iterator()
+
+    def __len__(self) -> int:
+        return len(self.base)
 
 
 def length_of(data: Any) -> int | None:

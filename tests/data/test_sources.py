@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele.data import ArrayDataset, ImageFolder, IterableDataset, Loader, TextFolder, fashion_sample, table
+from stele.data import (
+    ArrayDataset,
+    ImageFolder,
+    IterableDataset,
+    Loader,
+    TextFolder,
+    fashion_sample,
+    table,
+    transforms,
+)
 from stele.data.pixels import pixels
 from stele.errors import DataError, SteleError
 
@@ -82,6 +91,28 @@ def test_sets_of_pytorch() -> None:
     for processes in (False, True):
         loader = Loader(theirs, processes=processes)
         assert [y.tolist() for _, y in loader] == [[0, 1], [2]] and len(loader) == 2
+
+
+@pytest.mark.parametrize("mode, shape", [("RGB", (3, 4, 5)), ("L", (1, 4, 5)), ("RGBA", (4, 4, 5)), ("P", (3, 4, 5)),
+                                         ("1", (1, 4, 5)), ("CMYK", (3, 4, 5)), ("F", (1, 4, 5))])
+def test_images_of_pillow_in_samples_have_their_channels_first(mode: str, shape: tuple[int, ...]) -> None:
+    """As those of an ImageFolder, which transforms take; alone, and in the dicts of Hugging Face's sets."""
+    images = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    colour = np.tile(np.uint8([255, 0, 0]), (4, 5, 1))
+    image = images.fromarray(colour).convert(mode)
+
+    class Samples:
+        def __len__(self) -> int: return 2
+        def __getitem__(self, k: int) -> Any: return {"image": image, "label": k}
+
+    batch = next(iter(Loader(Samples(), 2, scale=False)))
+    assert batch["image"].shape == (2, *shape) and batch["label"].tolist() == [0, 1]
+    assert batch["image"].dtype == (np.float32 if mode == "F" else np.uint8)
+    if mode in ("RGB", "P"):
+        assert np.array_equal(batch["image"][0], colour.transpose(2, 0, 1))
+    if mode == "RGB":
+        cut = next(iter(Loader(Samples(), 2, transform=transforms.RandomCrop(3))))
+        assert cut["image"].shape == (2, 3, 3, 3)
 
 
 def test_sets_of_hugging_face() -> None:
@@ -218,7 +249,10 @@ def test_frames_of_pandas() -> None:
 
 
 def test_frames_of_polars() -> None:
-    check(pytest.importorskip("polars", reason="Polars is not installed").DataFrame(COLUMNS))
+    frame = pytest.importorskip("polars", reason="Polars is not installed").DataFrame(COLUMNS)
+    check(frame)
+    with pytest.raises(DataError, match=r"a table needs numbers.*Write frame\.collect\(\)"):
+        table(frame.lazy())
 
 
 def test_arrow_and_parquet(tmp_path: Path) -> None:

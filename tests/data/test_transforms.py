@@ -86,6 +86,13 @@ OF_FLOATS = ("resize", "resize, no spread", "resized crop", "colours", "hue", "a
 
 
 @pytest.mark.parametrize(("name", "kind"), [*((name, "bytes") for name in EVERY), *((n, "floats") for n in OF_FLOATS)])
+@pytest.mark.parametrize("shape", [(8, 8, 3), (5, 9, 4), (2, 8, 8, 3)])
+def test_images_with_their_channels_last_are_refused(shape: tuple[int, ...]) -> None:
+    """Such would be mirrored from red to blue in silence."""
+    with pytest.raises(ShapeError, match=r"channels first.*Write np\.moveaxis\(x, -1, -3\)"):
+        T.RandomHorizontalFlip()(np.zeros(shape, np.uint8), np.random.default_rng(0))
+
+
 def test_one_image_and_a_batch_agree(name: str, kind: str) -> None:
     t = EVERY_FLOAT[name]
     images = RNG(2).integers(0, 256, (5, 3, 23, 31), dtype=np.uint8)

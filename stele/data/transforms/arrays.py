@@ -144,6 +144,9 @@ def checked(x: Any) -> Image:
                          hint="st.io.imread reads a file as such an array.")
     if not is_bytes(x) and not is_float(x):
         raise DTypeError(f"an image is of bytes, uint8 from 0 to 255, or of floats from 0 to 1, got {x.dtype}")
+    if is_array(x) and is_bytes(x) and x.shape[-1] in (3, 4) and x.shape[-3] > 4:
+        raise ShapeError(f"an image has its channels first, (C, H, W), got {x.shape}, with them last",
+                         hint="Write np.moveaxis(x, -1, -3).")
     return x
 
 
