@@ -644,6 +644,18 @@ def test_wandb_holds_each_step_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [step for name, step in logged if name == "loss"] == [*range(1, 10)]
     assert [step for name, step in logged if name == "train_loss"] == [3, 6, 9]
     assert len({logger.id for logger in loggers}) == 1
+    logged.clear()      # what was not logged any more is, though the step has values
+    class Falls(train.Callback):
+        def on_validation_begin(self, trainer: train.Trainer) -> None:
+            raise InterruptedError
+
+    for more in ([Falls()], []):
+        keep, logger = Checkpoint(tmp_path / "other", resume=True), train.WandB(
+            "mine", mode="offline", dir=str(tmp_path), every=1)
+        with suppress(InterruptedError):
+            train.fit(net(), loader(), loss="cross_entropy", callbacks=[keep, logger, *more], validation=loader())
+    assert logged == [(n, k) for k in (1, 2, 3) for n in ("loss", "lr")] + [
+        (n, 3) for n in ("epoch", "train_loss", "val_loss", "seconds")]
     logged.clear()      # a run of the same name that begins anew has nothing of the one before
     numbers_of(train.WandB("mine", mode="offline", dir=str(tmp_path), every=1, id=loggers[0].id))
     assert [step for name, step in logged if name == "loss"] == [1, 2]
@@ -657,6 +669,8 @@ def test_wandb(tmp_path: Path) -> None:
         logger, train.Samples(lambda _: next(made), tmp_path / "samples")])
     assert list(tmp_path.rglob("*.wandb")) and len([*tmp_path.rglob("sample_2_*.png")]) == 2
     assert "<pre>&lt;Once&gt;</pre>" in next(tmp_path.rglob("sample_1_*.html")).read_text()
+    numbers_of(train.WandB("mine", mode="disabled", dir=str(tmp_path / "none")))
+    assert not [*(tmp_path / "none").rglob("*.json")]
 
 
 def test_a_notebook_shows_a_bar_in_its_cell(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,9 +225,9 @@ class WandB(Logger):
     """Logs to Weights & Biases, as a run of a `project`, every `every` steps and every epoch; needs `stele-dl[wandb]`.
 
     `name` is what the run is called, and `options` are those of `wandb.init`, such as mode="offline". The facts of the
-    history are its configuration; a training that goes on goes on with its run, behind the last step that it has: of
-    runs that are offline `ID.steps` in wandb's folder says which one that is. Where wandb is not installed the error
-    says what to install. Raises ShapeError for less than one step.
+    history are its configuration; a training that goes on goes on with its run, and what an earlier session logged
+    behind the checkpoint is not logged again: `ID.json` in wandb's folder says what that was, of a session that ended.
+    Where wandb is not installed the error says what to install. Raises ShapeError for less than one step.
 
     >>> issubclass(train.WandB, train.Logger)
     True
@@ -245,33 +245,38 @@ class WandB(Logger):
         self.image: Any = wandb.Image   # pyright: ignore
         self.options, self.id = {"project": project, "name": name, **options}, None
         self.run: Any = None
-        self.steps: Path | None = None      # the file of steps that an offline run holds
-        self.at, self.through = -1, -1      # the step that is logged now, and the last one of earlier sessions
+        self.logged, self.known = dict[str, int](), dict[str, int]()    # the last step of each name, here and before
+        self.ended = False      # whether the session before did, so that W&B has all that it logged
 
     def on_train_begin(self, trainer: Trainer) -> None:
         again = {"id": self.id, "resume": "allow"} if self.id else {}
         self.run = self.begin(config=dict(trainer.history.meta), **self.options, **again)
-        self.id, self.at, self.through = self.run.id, -1, self.run.starting_step - 1
-        if self.run.offline:        # where nobody else knows what earlier sessions have logged
-            self.steps = Path(self.run.dir).parents[1] / f"{self.id}.steps"
-            files.append(self.steps, b"", keep=None if again else 0)
-            self.through = max([self.through, *map(int, self.steps.read_bytes().split())])
+        self.id, self.logged = self.run.id, {}
+        was: dict[str, Any] = {"ended": False, "steps": {}}
+        if again and self.file.exists():
+            was = json.loads(self.file.read_bytes())
+        self.ended, self.known = was["ended"], was["steps"]
+        self.note(ended=False)
+
+    @property
+    def file(self) -> Path:
+        """Where it stands what sessions have logged."""
+        return Path(self.run.dir).parents[1] / f"{self.id}.json"
+
+    def note(self, ended: bool) -> None:
+        """Writes down the last step of each name that W&B has: of a session that is killed nobody knows."""
+        if self.file.parent.is_dir():       # not where W&B is disabled
+            files.write(self.file, json.dumps({"ended": ended, "steps": self.known | self.logged}).encode())
 
     def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
         self.log({name: x for name, x in values.items() if isinstance(x, int | float)}, trainer)
 
     def log(self, values: Mapping[str, Any], trainer: Trainer) -> None:
-        """Logs values of the step where the trainer stands, which wandb keeps when the next one comes."""
-        if trainer.steps > self.through:
-            if trainer.steps > self.at:
-                self.kept()
-            self.run.log(values, step=trainer.steps)
-            self.at = trainer.steps
-
-    def kept(self) -> None:
-        """Notes that wandb has all of the last step."""
-        if self.steps is not None and self.at >= 0:
-            files.append(self.steps, f"{self.at}\n".encode())
+        """Logs values of the step where the trainer stands, or of the first one that W&B takes now."""
+        new = {name: x for name, x in values.items() if self.known.get(name, -1) < trainer.steps}
+        if new and (self.ended or trainer.steps >= self.run.starting_step):
+            self.run.log(new, step=max(trainer.steps, self.run.starting_step))
+            self.logged |= dict.fromkeys(new, trainer.steps)
 
     def sample(self, name: str, made: Any, trainer: Trainer) -> None:
         seen = self.html(f"<pre>{escape(made)}</pre>") if isinstance(made, str) else [
@@ -280,8 +285,8 @@ class WandB(Logger):
             self.log({name: seen}, trainer)
 
     def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
-        self.kept()
         self.run.finish(exit_code=0 if error is None else 1)
+        self.note(ended=True)
 
     def state_dict(self) -> dict[str, Any]:
         return {"id": self.id}
