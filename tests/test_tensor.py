@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele import config
+from stele import config, nn
 from stele.eager.evaluate import EVALUATOR, TRIALS
 from stele.errors import BadAxis, DTypeError, GraphError, IndexOutOfRange, ShapeError
 from stele.ir.graph import Value, parameter
@@ -201,6 +201,26 @@ def test_backward_needs_a_number_that_requires_gradients() -> None:
     assert x.grad.tolist() == [2.0, 20.0]
     with pytest.raises(GraphError, match="requires_grad=True"):
         st.tensor(1.0).backward()
+
+
+def test_a_leaf_of_numbers_that_are_there_shares_them_until_one_of_both_is_written() -> None:
+    x = st.tensor(np.arange(6, dtype=np.float32))
+    st.eval(x)
+    runs, p, kept = EVALUATOR.runs, nn.Parameter(x), x.numpy()
+    assert np.shares_memory(p.detach().numpy(), kept) and EVALUATOR.runs == runs
+    optimizer = st.optim.SGD([p], lr=1.0)
+
+    @st.compile
+    def step() -> None:
+        p.grad = None
+        p.sum().backward()
+        optimizer.step()
+
+    x += 1
+    for _ in range(3):
+        step()      # which overwrites what nobody else holds
+    assert x.tolist() == [1, 2, 3, 4, 5, 6] and kept.tolist() == [0, 1, 2, 3, 4, 5]
+    assert p.tolist() == [-3, -2, -1, 0, 1, 2]
 
 
 def test_shared_values_keep_their_owners_apart() -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 from stele.errors import ArgumentError, kind
 from stele.ir.graph import Op, Parameter, Value
 from stele.ir.origin import Where, here
-from stele.ir.types import Type, dtype
+from stele.ir.types import HOME, Type, dtype
 from stele.ops.elementwise.unary import StopGradient
 
 CUT = StopGradient()
@@ -46,7 +46,9 @@ def alive(v: Value) -> Live:
 
 
 def cut(x: Value) -> Live:
-    """x as a value of its own, through which no gradient passes."""
+    """x as a value of its own, through which no gradient passes; numbers that the host has are shared."""
+    if is_there(x) and x.type.device == HOME:
+        return result(Parameter("value", x.type), x.where, x.data.seen(x.type.dtype, x.type.shape))
     return Live(CUT, (x,), x.type, x.where)
 
 

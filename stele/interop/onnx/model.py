@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from stele.tracing.state import Opaque
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -54,8 +56,9 @@ class Graph:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
-    """A whole file. `versions` are those of its domains, `functions` its own by domain and name."""
+class Model(Opaque):
+    """A whole file, which nobody writes to, so that programs ask for none of its parts again. `versions` are those of
+    its domains, `functions` its own by domain and name."""
 
     graph: Graph
     versions: Mapping[str, int]
