@@ -169,3 +169,33 @@ def test_what_does_not_fit_is_refused() -> None:
         assert text in str(error.value)
     with pytest.raises(IndexOutOfRange):
         F.dice_loss(ROWS, MARKS + 2).item()
+
+
+SPOKEN = np.log(np.random.default_rng(0).dirichlet(np.ones(4), size=(5, 4)))
+WORDS = np.array([[1, 2], [3, 3], [1, 1], [2, 1]])
+
+
+def test_no_steps_hold_no_labels() -> None:
+    """The loss of no labels is 0 then, of others infinite, and of the rest what it is alone."""
+    heard, many = np.array([5, 0, 0, 1]), np.array([2, 0, 1, 0])
+
+    def loss(x: Any, heard: Any, many: Any) -> Any:
+        return F.ctc_loss(x, st.tensor(WORDS), heard, many, reduction="none")
+
+    alone = [float(F.ctc_loss(SPOKEN[:heard[k], k], WORDS[k, :many[k]], heard[k:k + 1], many[k:k + 1], reduction="sum"))
+             for k in (0, 3)]
+    for style, (found,) in styles(loss, SPOKEN, heard, many):
+        np.testing.assert_allclose(found, [alone[0], 0, np.inf, alone[1]], rtol=1e-9, err_msg=style)
+    x = st.tensor(SPOKEN, requires_grad=True)
+    F.ctc_loss(x, WORDS, heard, many, zero_infinity=True).backward()
+    assert x.grad is not None and not x.grad.numpy()[:, 1:3].any() and x.grad.numpy()[0, [0, 3]].any()
+
+
+@pytest.mark.parametrize("heard, many, words", [
+    ([6, 5, 5, 5], [2, 2, 2, 2], WORDS), ([5, 5, 5, 5], [2, 3, 2, 2], WORDS),
+    ([5, 5, 5, 5], [2, 2, 0, 0], WORDS.reshape(-1)[:3])])
+def test_lengths_of_more_than_there_is_are_refused(heard: list[int], many: list[int], words: Array) -> None:
+    with pytest.raises(IndexOutOfRange):
+        F.ctc_loss(SPOKEN, words, heard, many).item()
+    with pytest.raises(IndexOutOfRange):
+        st.compile(lambda heard, many: F.ctc_loss(SPOKEN, words, heard, many))(np.array(heard), np.array(many)).item()

@@ -33,9 +33,9 @@ def ctc_loss(log_probs: Value, targets: Value, input_lengths: Any, target_length
     one behind the other, (sum of lengths,). Of example n the first `input_lengths[n]` steps and `target_lengths[n]`
     labels count; both are tensors or sequences of numbers. `blank` is the class between labels. One example, without N,
     is taken too. `reduction` "mean" divides each loss by its number of labels and takes the mean, "sum" and "none" are
-    the others. A sequence that its steps cannot hold has an infinite loss, or 0 with `zero_infinity`. The gradient is
-    that of the scores which a log_softmax made the probabilities of (PyTorch's rule): after one it is the same. Of
-    floats. Raises ShapeError for other shapes.
+    the others. A sequence that its steps cannot hold has an infinite loss, or 0 with `zero_infinity`; no steps hold no
+    labels. The gradient is that of the scores which a log_softmax made the probabilities of (PyTorch's rule): after one
+    it is the same. Of floats. Raises ShapeError for other shapes, IndexOutOfRange for a length of more than there is.
 
     >>> x = st.log(st.tensor([[[0.5, 0.5]], [[0.5, 0.5]]]))
     >>> st.exp(-F.ctc_loss(x, st.tensor([[1]]), [2], [1]))
@@ -46,7 +46,8 @@ def ctc_loss(log_probs: Value, targets: Value, input_lengths: Any, target_length
     if x.ndim != 3 or targets.ndim not in (1, 2) or x.shape[0] == 0:
         raise ShapeError("ctc_loss needs log_probs (T, N, C) and targets (N, S), or all labels in a row, got "
                          f"{show(log_probs.shape)} and {show(targets.shape)}")
-    steps, many = (lengths(n, x.shape[1]) for n in (input_lengths, target_lengths))
+    steps = lengths(input_lengths, x.shape[1], x.shape[0])
+    many = lengths(target_lengths, x.shape[1], targets.shape[-1])
     labels = in_rows(targets, many, target_lengths, is_one)
     loss = -likelihoods(normal(widened(x)), labels, steps, many, whole(blank, "blank of ctc_loss", 0))
     impossible = loss > -NEVER / 2
@@ -56,10 +57,15 @@ def ctc_loss(log_probs: Value, targets: Value, input_lengths: Any, target_length
     return cast(reduced(reshape(loss, ()) if is_one else loss, reduction), x.dtype)
 
 
-def lengths(n: Any, examples: Dim) -> Value:
-    """How long each example is."""
+def lengths(n: Any, examples: Dim, most: Dim) -> Value:
+    """How long each example is, at most so long."""
     found = n if isinstance(n, Value) else literal(np.asarray(wholes(n, "every length", 0, MOST_BYTES), np.int64))
-    return broadcast(reshape(cast(found, int64), (-1,)), (examples,))
+    return looked_up(broadcast(reshape(cast(found, int64), (-1,)), (examples,)), most)
+
+
+def looked_up(n: Value, most: Dim) -> Value:
+    """Whole numbers from 0 to `most`: looked up, so that no other passes."""
+    return Gather(0)(iota(most + 1), n)
 
 
 def in_rows(targets: Value, many: Value, given: Any, is_one: bool) -> Value:
@@ -70,7 +76,7 @@ def in_rows(targets: Value, many: Value, given: Any, is_one: bool) -> Value:
     if is_one:
         return expand_dims(labels, (0,))
     longest = targets.shape[0] if isinstance(given, Value) else int(np.max(given, initial=0))
-    start = cumulative_sum(many, axis=0) - many
+    start = looked_up(cumulative_sum(many, axis=0), targets.shape[0]) - many
     at = expand_dims(start, (1,)) + expand_dims(iota(longest), (0,))
     if targets.shape[0] == 0:
         return full((many.shape[0], longest), 0, int64)
@@ -113,7 +119,8 @@ def likelihoods(x: Value, labels: Value, steps: Value, many: Value, blank: int) 
     ends = equal(k, expand_dims(many * 2, (1,))) | equal(k, expand_dims(many * 2 - 1, (1,)))
     last = where(ends, alpha, NEVER)
     top = stop_gradient(max(last, axis=1, keepdims=True))
-    return log(sum(exp(last - top), axis=1)) + reshape(top, (n,))
+    found = log(sum(exp(last - top), axis=1)) + reshape(top, (n,))
+    return where(steps > 0, found, where(equal(many, 0), 0.0, NEVER))
 
 
 def shifted(x: Value, by: int, fill: float) -> Value:
