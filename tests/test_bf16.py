@@ -342,6 +342,26 @@ def test_what_is_the_largest_in_a_step_is_still_one_of_its_numbers_on_the_way_ba
     assert np.abs(slope - exact).mean() < 0.01 * np.abs(exact).mean()
 
 
+@pytest.mark.parametrize("before", [
+    nn.Identity, nn.ReLU, lambda: nn.BatchNorm2d(64), nn.Tanh, lambda: nn.Threshold(0.1, 0.1)],
+    ids=["bias", "relu", "norm", "tanh", "threshold"])
+@pytest.mark.parametrize("pool", [nn.MaxPool2d(2, 1), nn.MaxPool2d(3, 2, 1), nn.AdaptiveMaxPool2d(3)],
+                         ids=["side by side", "padded", "adaptive"])
+def test_gradients_go_to_the_largest_of_what_a_kernel_pools(before: Any, pool: nn.Module) -> None:
+    """Of numbers that never lie in memory a rounded maximum would be none."""
+    st.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(2, 64, 3, padding=1), before(), pool)
+    x, ways = st.tensor(numbers(24, 2, 8, 8)), st.tensor(numbers(64))
+
+    def slopes(x: Any) -> list[Any]:
+        model.zero_grad()
+        (model(x).mean(axis=(2, 3)) * ways).square().sum().backward()
+        return [p.grad for p in model[0].parameters()]
+
+    exact, found = (st.compile(slopes, precision=p)(x)[0].numpy() for p in ("fast", "bf16"))
+    assert np.linalg.norm(found - exact) < 0.1 * np.linalg.norm(exact)
+
+
 def test_the_pass_can_be_left_out() -> None:
     operands = map(st.tensor, (numbers(48, 40), numbers(40, 64), numbers(64, 30)))
     graph = asked(lambda: st.compile(layers)(*operands)).graph

@@ -111,20 +111,6 @@ def test_parts_of_a_jpeg_have_the_bytes_that_pillow_gives(tmp_path: Path, mode: 
             Picture(path).whole()
 
 
-def test_parts_of_a_jpeg_whose_last_scans_lack_are_smoothed_as_the_whole(tmp_path: Path) -> None:
-    """Between blocks of which the mean alone is known; at the edge of a part there would be none beside."""
-    path = tmp_path / "a.jpg"
-    photograph(path, 90, 70)
-    PIL.open(path).save(path, "JPEG", progressive=True)
-    raw = path.read_bytes()
-    second = raw.index(b"\xff\xda", raw.index(b"\xff\xda") + 2)
-    path.write_bytes(raw[:raw.rindex(b"\xff\xc4", 0, second)] + b"\xff\xd9")
-    wanted = pixels(images.decoded(path))
-    assert np.array_equal(Picture(path).part(9, 32, 39, 20), wanted[:, 9:48, 32:52])
-    part = jpegs.decoded(path.read_bytes(), 9, 32, 39, 20, 90)
-    assert part is not None and not np.array_equal(part, wanted[:, 9:48, 32:52])
-
-
 class Darker(T.RandomCrop):
     """A crop that somebody has given another meaning."""
 

@@ -93,11 +93,10 @@ class Picture:
 
     def __init__(self, path: Path) -> None:
         self.path, self.raw = path, content(path)
-        head = jpegs.head(self.raw) if self.raw.startswith(JPEG) else None
-        height, width, self.is_progressive = head or (0, 0, False)
-        if head is not None:
-            _check(width, height, path)
-        self.shape = None if head is None else (3, height, width)
+        size = jpegs.size(self.raw) if self.raw.startswith(JPEG) else None
+        if size is not None:
+            _check(size[1], size[0], path)
+        self.shape = None if size is None else (3, *size)
 
     def whole(self) -> np.ndarray:
         """All pixels as uint8 (3, height, width), which nobody else writes to."""
@@ -106,8 +105,6 @@ class Picture:
     def part(self, top: int, left: int, height: int, width: int) -> np.ndarray:
         """Those of a part of a picture whose shape is known, the same to the bit."""
         assert self.shape is not None
-        if self.is_progressive and (height, width) != self.shape[1:]:
-            return self.whole()[:, top:top + height, left:left + width]
         found = jpegs.decoded(self.raw, top, left, height, width, self.shape[2])
         return self.by_pillow()[:, top:top + height, left:left + width] if found is None else found
 

@@ -71,10 +71,6 @@ open:
   %both = load i64, ptr %sizes
   %whole = getelementptr i8, ptr %asked, i64 40
   store i64 %both, ptr %whole
-  %scans.from = getelementptr i8, ptr %codec, i64 312
-  %scans = load i32, ptr %scans.from
-  %scans.at = getelementptr i8, ptr %asked, i64 48
-  store i32 %scans, ptr %scans.at
   %from.at = getelementptr i8, ptr %codec, i64 60
   %from = load i32, ptr %from.at
   %grey = icmp eq i32 %from, 1
@@ -132,8 +128,7 @@ class Part(ctypes.Structure):
 
     _fields_ = (("file", ctypes.c_char_p), ("bytes", ctypes.c_int64), ("out", ctypes.c_void_p),
                 ("left", ctypes.c_uint32), ("top", ctypes.c_uint32), ("width", ctypes.c_uint32),
-                ("height", ctypes.c_uint32), ("whole_width", ctypes.c_uint32), ("whole_height", ctypes.c_uint32),
-                ("is_progressive", ctypes.c_uint32))
+                ("height", ctypes.c_uint32), ("whole_width", ctypes.c_uint32), ("whole_height", ctypes.c_uint32))
 
 
 @cache
@@ -150,14 +145,10 @@ def native() -> Any:
     return function
 
 
-def head(raw: bytes) -> tuple[int, int, bool] | None:
-    """Height and width of a JPEG, and whether it comes in scans, between whose blocks libjpeg-turbo smooths what is not
-    there; None of what it complains of, or is no RGB or grey picture.
-    """
+def size(raw: bytes) -> tuple[int, int] | None:
+    """The height and width of a JPEG; None of what libjpeg-turbo complains of, or is no RGB or grey picture."""
     asked = Part(raw, len(raw))
-    if (part := native()) is None or part(asked):
-        return None
-    return asked.whole_height, asked.whole_width, bool(asked.is_progressive)
+    return None if (part := native()) is None or part(asked) else (asked.whole_height, asked.whole_width)
 
 
 def decoded(raw: bytes, top: int, left: int, height: int, width: int, whole: int) -> np.ndarray | None:

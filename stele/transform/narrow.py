@@ -10,7 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
-from stele.ir.graph import Constant, Graph, Item, Op, Parameter, Value, label_of, parameter, rebuild, users, walk
+import numpy as np
+
+from stele.ir.graph import (
+    Constant,
+    Graph,
+    Item,
+    Literal,
+    Op,
+    Parameter,
+    Value,
+    label_of,
+    parameter,
+    rebuild,
+    users,
+    walk,
+)
 from stele.ir.origin import inherit
 from stele.ir.record import Single
 from stele.ir.report import Report
@@ -19,7 +34,7 @@ from stele.ir.types import TupleType, bfloat16, float32
 from stele.ops.branch import Cond
 from stele.ops.contraction import MatMul
 from stele.ops.control import Scan
-from stele.ops.elementwise.arithmetic import Equal, NotEqual
+from stele.ops.elementwise.arithmetic import Equal, Maximum, Minimum, NotEqual, Select
 from stele.ops.gather import Gather
 from stele.ops.linear import Broadcast, Cast, Concatenate, Reshape, cast
 from stele.ops.repeat import While
@@ -99,7 +114,12 @@ class Narrowing:
         self.values = graph.values
         self.users = users(self.values)
         self.exact = leading((v for k, v in enumerate(graph.results) if k not in ys), self.values)
-        self.chosen = {v for v in self.values if self.is_large(v) and self.decided(v)}
+        self.place = {v: k for k, v in enumerate(self.values)}
+        self.compared = compared(self.values)
+        self.chosen = set[Value]()
+        for v in self.values:
+            if self.is_large(v) and self.decided(v):
+                self.chosen.add(v)
         self.halves: dict[Value, Value] = {}
         for v in self.values:
             if isinstance(v.op, While) and v not in lying.inner:
@@ -171,7 +191,23 @@ class Narrowing:
             case _ if v in self.exact:          return "it leads to a result by elementwise ops and movement alone"
             case _ if v in self.lying.read:     return "others than loops and products read it"
             case _ if is_given(v):              return "parameters, moved"
+            case _ if not all(map(self.is_rounded, self.known(v))):     return "rounded, it would equal none of these"
             case _:                             return ""
+
+
+    def known(self, v: Value) -> list[Value]:
+        """What v is asked to equal, of what comes before it: a maximum is one of these numbers."""
+        return [a for a in self.compared.get(v, ()) if self.place[a] < self.place[v]]
+
+    def is_rounded(self, v: Value) -> bool:
+        """Whether all numbers of v are those of bfloat16, which another rounding leaves alone."""
+        match v:
+            case _ if v in self.chosen:                     return True
+            case Value(Literal(value=x)):                   return not int(np.float32(x).view(np.uint32)) & 0xFFFF
+            case Value(Select(), [_, *either]):             return all(map(self.is_rounded, either))
+            case Value(Maximum() | Minimum(), either):      return all(map(self.is_rounded, either))
+            case _ if moves(v):                             return all(map(self.is_rounded, v.args))
+            case _:                                         return False
 
 
 def whole(graph: Graph) -> Graph:
@@ -211,7 +247,22 @@ def sources(values: Iterable[Value]) -> set[Value]:
     while waiting:
         if (v := waiting.pop()) not in found:
             found.add(v)
-            waiting += v.args if is_movement(v) or isinstance(v.op, Window) else ()
+            waiting += v.args if moves(v) else ()
+    return found
+
+
+def moves(v: Value) -> bool:
+    return is_movement(v) or isinstance(v.op, Window)
+
+
+def compared(values: Iterable[Value]) -> dict[Value, list[Value]]:
+    """What values, moved, are asked to equal."""
+    found: dict[Value, list[Value]] = {}
+    for v in values:
+        if isinstance(v.op, Equal | NotEqual) and v.args[0].dtype == float32:
+            for one, other in (v.args, v.args[::-1]):
+                for source in sources([one]):
+                    found.setdefault(source, []).append(other)
     return found
 
 
