@@ -19,7 +19,7 @@ if [ ! -x bin/python ]; then
     python3 -m pip download -q -d wheels --only-binary=:all: --python-version 3.11 --implementation cp \
         --platform manylinux_2_28_aarch64 --platform manylinux_2_27_aarch64 --platform manylinux_2_17_aarch64 \
         --platform manylinux2014_aarch64 \
-        numpy llvmlite cffi ml_dtypes safetensors scipy-openblas32 hypothesis pytest tyro mpmath pillow unicorn onnx h5py
+        numpy llvmlite cffi ml_dtypes safetensors scipy-openblas32 hypothesis pytest tyro rich mpmath pillow unicorn onnx h5py
     for wheel in wheels/*.whl; do unzip -q -o "$wheel" -d site; done
     rm -rf root/usr/lib/python3/dist-packages
     ln -s "$folder/site" root/usr/lib/python3/dist-packages

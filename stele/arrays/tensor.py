@@ -444,7 +444,7 @@ class Tensor(Familiar):
             is_lone = len(taken_apart) == 1 and isinstance(taken_apart[0], Tensor) and taken_apart[0].dtype.kind == "b"
             return Chosen(x, taken_apart[0], key) if is_lone else part(x, taken_apart)
         found = part(self, key) if (there := copied(self, key)) is None else there
-        if found.ndim or key is ... or (type(key) is tuple and ... in key):      # NumPy takes numbers out
+        if found._value.type.shape or key is ... or (type(key) is tuple and ... in key):      # NumPy takes numbers out
             found.tie_to(self, taken, (key,), {})
         return found
 
