@@ -30,12 +30,12 @@ DTYPE = re.compile(r"\bdtypes?\b|\bu?int(8|16|32|64)\b|float(16|32|64)|\bfloats?
                    r"|real numbers", re.IGNORECASE)
 WHEN_RUN = {"IndexOutOfRange", "LinAlgError"}
 
-# Of these nothing is refused: contexts, records of what there is, and what comes with the package.
+# Of these nothing is refused: contexts, records of what there is, errors themselves, and what comes with the package.
 NO_ERRORS = {"stele.enable_grad", "stele.get_threads", "stele.no_grad", "stele.nn.Identity", "stele.nn.Summary",
              "stele.data.Splits", "stele.data.fashion_sample", "stele.data.transforms.either",
              "stele.interop.onnx.is_compatible", "stele.interop.onnx.supports_device",
              "stele.metrics.Metric", "stele.train.Callback", "stele.train.Progress"} | \
-            {name for name, x in PUBLIC.items() if inspect.isclass(x) and issubclass(x, tuple)}
+            {name for name, x in PUBLIC.items() if inspect.isclass(x) and issubclass(x, tuple | Exception)}
 OF_DTYPES = {"stele.can_cast", "stele.finfo", "stele.iinfo"}    # no array is asked for its shape
 
 NODE = onnx.helper.make_node("Frobnicate", [], ["y"])

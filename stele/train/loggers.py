@@ -247,6 +247,7 @@ class WandB(Logger):
         self.run: Any = None
         self.logged, self.known = dict[str, int](), dict[str, int]()    # the last step of each name, here and before
         self.ended = False      # whether the session before did, so that W&B has all that it logged
+        self.is_over = False    # whether this one did
 
     def on_train_begin(self, trainer: Trainer) -> None:
         again = {"id": self.id, "resume": "allow"} if self.id else {}
@@ -256,17 +257,18 @@ class WandB(Logger):
         if again and self.file.exists():
             was = json.loads(self.file.read_bytes())
         self.ended, self.known = was["ended"], was["steps"]
-        self.note(ended=False)
+        self.is_over = False
+        self.note()
 
     @property
     def file(self) -> Path:
         """Where it stands what sessions have logged."""
         return Path(self.run.dir).parents[1] / f"{self.id}.json"
 
-    def note(self, ended: bool) -> None:
+    def note(self) -> None:
         """Writes down the last step of each name that W&B has: of a session that is killed nobody knows."""
         if self.file.parent.is_dir():       # not where W&B is disabled
-            files.write(self.file, json.dumps({"ended": ended, "steps": self.known | self.logged}).encode())
+            files.write(self.file, json.dumps({"ended": self.is_over, "steps": self.known | self.logged}).encode())
 
     def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
         self.log({name: x for name, x in values.items() if isinstance(x, int | float)}, trainer)
@@ -286,7 +288,8 @@ class WandB(Logger):
 
     def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
         self.run.finish(exit_code=0 if error is None else 1)
-        self.note(ended=True)
+        self.is_over = True
+        self.note()
 
     def state_dict(self) -> dict[str, Any]:
         return {"id": self.id}
