@@ -526,7 +526,7 @@ def near_float32(said: Said) -> None:
 
 
 class Gone(NamedTuple):
-    """The losses of a training's epochs, and the way that all its weights went, as one vector."""
+    """The losses of a training's epochs, and the way that its weights went, as one vector."""
 
     losses: Array
     way: Array
@@ -538,11 +538,19 @@ def gone(said: Said, precision: Any, moved: float) -> Gone:
         trainer, rng = trainer_of(said, Path(place), precision=precision), np.random.default_rng(said["seed"])
         for p in trainer.model.parameters():
             p.assign(p.detach() * (1 + moved * rng.choice([-1, 1], p.shape)).astype("f4"))
-        begin = flat(trainer.model.parameters())
+        found = [p for name, p in trainer.model.named_parameters() if not is_taken_out(said, name)]
+        begin = flat(found)
         losses = [row["train_loss"] for row in trainer.fit().epochs]
     kinds = {x.dtype for x in tree.flatten(trainer.state_dict())[0] if isinstance(x, st.Tensor) and x.dtype.is_float}
     assert kinds == {float32}, f"the state of a training in {precision} has {kinds}"
-    return Gone(np.array(losses), flat(trainer.model.parameters()) - begin)
+    return Gone(np.array(losses), flat(found) - begin)
+
+
+def is_taken_out(said: Said, name: str) -> bool:
+    """Whether a parameter is the bias that a norm behind it takes out again: its gradient is what is rounded."""
+    match name.split("."):
+        case ["layers", k, "0", "bias"]:    return said["layers"][int(k)] in ("batchnorm", "groupnorm")
+        case _:                             return False
 
 
 def length(x: Array) -> float:
