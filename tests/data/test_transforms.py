@@ -85,7 +85,6 @@ OF_FLOATS = ("resize", "resize, no spread", "resized crop", "colours", "hue", "a
              "without time")    # which compute otherwise, or whose dtype follows from the image's
 
 
-@pytest.mark.parametrize(("name", "kind"), [*((name, "bytes") for name in EVERY), *((n, "floats") for n in OF_FLOATS)])
 @pytest.mark.parametrize("shape", [(8, 8, 3), (5, 9, 4), (2, 8, 8, 3)])
 def test_images_with_their_channels_last_are_refused(shape: tuple[int, ...]) -> None:
     """Such would be mirrored from red to blue in silence."""
@@ -93,6 +92,7 @@ def test_images_with_their_channels_last_are_refused(shape: tuple[int, ...]) -> 
         T.RandomHorizontalFlip()(np.zeros(shape, np.uint8), np.random.default_rng(0))
 
 
+@pytest.mark.parametrize(("name", "kind"), [*((name, "bytes") for name in EVERY), *((n, "floats") for n in OF_FLOATS)])
 def test_one_image_and_a_batch_agree(name: str, kind: str) -> None:
     t = EVERY_FLOAT[name]
     images = RNG(2).integers(0, 256, (5, 3, 23, 31), dtype=np.uint8)
