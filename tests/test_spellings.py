@@ -180,7 +180,6 @@ def test_arguments_of_others_are_taken_where_they_mean_the_same() -> None:
     (lambda: type("Mine", (train.Callback,), {"on_epochs_end": print}), "Write on_epoch_end"),
     (lambda: type("Lit", (train.Trainer,), {"training_step": lambda self, batch, k: 0})(MODULE),
      r"def training_step\(self, batch\)"),
-    (lambda: optim.clip_grad_norm([X], max_norm=1.0, norm_type=1), "the Euclidean norm"),
     (lambda: st.max(X, X), r"Write st\.maximum\(x, y\) for two arrays"), (lambda: st.min(X, N), r"Write st\.minimum"),
     (lambda: X.max(X), r"st\.maximum"), (lambda: st.all(X, X), r"st\.logical_and"), (lambda: st.sum(X, N), r"x \+ y"),
     (lambda: st.max(X, axis="x"), "axis of max must be a whole number"),

@@ -35,7 +35,8 @@ FREE = {
 FREE_OF = {("stele.data.download", "name"): "a set; DataError lists them"}
 FOREIGN = b"mean", ["mean"], ("mean",), {"mean"}, object()
 NUMBERS = 3.5, 3, True
-INNER = {"hooked", "move", "moved", "one", "read", "refuse_complex", "weights", "said", "strength", "counted", "says"}
+INNER = {"of_part", "of_all", "hooked", "move", "moved", "one", "read", "refuse_complex", "weights", "said", "strength",
+         "counted", "says"}
 WORD = re.compile(r"'([^']*)'")
 
 
@@ -82,6 +83,8 @@ def callables() -> Iterator[tuple[str, Any]]:
     more = {f"stele.nn.utils.parametrizations.{name}": f for name, f in vars(parametrizations).items()
             if inspect.isfunction(f) and f.__module__ == "stele.nn.utils.parametrizations"}
     for name, f in (PUBLIC | more).items():
+        if inspect.isclass(f) and issubclass(f, Exception):
+            continue        # whose words are ours
         yield name, f
         seen.add(id(inspect.unwrap(f)))
     for name, kind in (PUBLIC | {"stele.random.Generator": st.random.Generator}).items():

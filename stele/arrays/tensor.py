@@ -211,15 +211,15 @@ def operator(f: Callable[..., Any], numbers: bool = True) -> Callable[..., Any]:
     lifted = lift(f, numbers, seen_before)
 
     def called(x: Any, z: Any) -> Any:
-        if type(x) is Tensor and type(z) is Tensor and not (x._requires_grad or z._requires_grad) and \
-                (v := x._value) is not (w := z._value) and TRACING.get() is None and \
-                (seen := seen_before.get((v.type.mark, w.type.mark, 0))) is not None:
-            try:
+        try:
+            if type(x) is Tensor and type(z) is Tensor and not (x._requires_grad or z._requires_grad) and \
+                    (v := x._value) is not (w := z._value) and TRACING.get() is None and \
+                    (seen := seen_before.get((v.type.mark, w.type.mark, 0))) is not None:
                 return recorded(seen, [v, w], here())
-            except Exception as error:
-                leaving(error, f.__name__)
-                raise
-        return lifted(x, z)
+            return lifted(x, z)
+        except Exception as error:
+            leaving(error, f.__name__)
+            raise
 
     return speaking(called, lifted)
 

@@ -462,9 +462,9 @@ def ctc_loss(log_probs: TensorLike, targets: TensorLike, input_lengths: Any, tar
     one behind the other, (sum of lengths,). Of example n the first `input_lengths[n]` steps and `target_lengths[n]`
     labels count; both are tensors or sequences of numbers. `blank` is the class between labels. One example, without N,
     is taken too. `reduction` "mean" divides each loss by its number of labels and takes the mean, "sum" and "none" are
-    the others. A sequence that its steps cannot hold has an infinite loss, or 0 with `zero_infinity`. The gradient is
-    that of the scores which a log_softmax made the probabilities of (PyTorch's rule): after one it is the same. Of
-    floats. Raises ShapeError for other shapes.
+    the others. A sequence that its steps cannot hold has an infinite loss, or 0 with `zero_infinity`; no steps hold no
+    labels. The gradient is that of the scores which a log_softmax made the probabilities of (PyTorch's rule): after one
+    it is the same. Of floats. Raises ShapeError for other shapes, IndexOutOfRange for a length of more than there is.
 
     >>> x = st.log(st.tensor([[[0.5, 0.5]], [[0.5, 0.5]]]))
     >>> st.exp(-F.ctc_loss(x, st.tensor([[1]]), [2], [1]))

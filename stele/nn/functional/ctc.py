@@ -120,7 +120,7 @@ def likelihoods(x: Value, labels: Value, steps: Value, many: Value, blank: int) 
     last = where(ends, alpha, NEVER)
     top = stop_gradient(max(last, axis=1, keepdims=True))
     found = log(sum(exp(last - top), axis=1)) + reshape(top, (n,))
-    return where(steps > 0, found, where(equal(many, 0), 0.0, NEVER))
+    return where(steps > 0, found, where(equal(many, 0), *(literal(x, found.dtype) for x in (0.0, NEVER))))
 
 
 def shifted(x: Value, by: int, fill: float) -> Value:
