@@ -98,7 +98,7 @@ class Looking(Handle):
             if (follower := FOLLOWER.get()) is not None:
                 follower.looked(v)
             raise refuse_symbolic(v, f"{asked} asks for its numbers", hint)
-        with HOST if len(RUNNING) == 1 else self.at_rest(v):
+        with self.at_rest(v):
             return numbers(v).array
 
     def at_rest(self, v: Live | None = None) -> Any:

@@ -24,7 +24,6 @@ from stele.arrays.spellings import BORROWED, METHODS, Borrowed, absent
 from stele.arrays.ufuncs import put_into
 from stele.arrays.views import Back, crossed, detached, entire, imaginary_part, other_bits, real_part
 from stele.backend.devices import Device, Stream, current, find, is_device
-from stele.backend.locks import HOST, RUNNING
 from stele.backend.newest import Newest
 from stele.eager.backward import backward, settle
 from stele.eager.evaluate import EVALUATOR, evaluate, known
@@ -647,7 +646,7 @@ def copied(x: Tensor, key: Any) -> Tensor | None:
     if v.data is None or x._requires_grad or TRACING.get() is not None or not replaying(()) \
             or v.type.device != HOME:
         return None
-    with HOST if len(RUNNING) == 1 else x.at_rest():
+    with x.at_rest():
         buffer = v.data.part(key, COPIED)
     return None if buffer is None else Tensor(result(held_as(v.type.dtype.name, buffer.shape), here(), buffer))
 

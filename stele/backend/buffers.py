@@ -208,10 +208,10 @@ class Buffer:
         """A copy of the numbers at a key of NumPy's; None where there is none such, or of more than `most` elements."""
         rows, shape = self.shape[:1], self.shape[1:]
         if type(key) is int and rows and -rows[0] <= key < rows[0]:     # written out: 2 us less
-            if prod(shape) > most:
+            if (size := prod(shape)) > most:
                 return None
-            row = Buffer.empty(self.dtype, shape)
-            ctypes.memmove(row.address, self.address + key % rows[0] * (n := prod(shape) * self.dtype.bytes), n)
+            row, n = Buffer.empty(self.dtype, shape), size * self.dtype.bytes
+            ctypes.memmove(row.address, self.address + key % rows[0] * n, n)
             return row
         try:
             found = self.array[key]
