@@ -15,8 +15,10 @@ import long_planted
 import pytest
 
 from stele import files
+from stele.backend import source
 from stele.backend.cpu import tuned
-from stele.backend.cpu.cache import Cache, digest, fingerprint, objects
+from stele.backend.cpu.cache import _HEADER, Cache, digest, fingerprint, objects
+from stele.backend.cpu.cache import _entries as entries
 
 KEYS = [digest(str(k)) for k in range(40)]
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,7 +40,7 @@ def test_what_was_put_is_got(cache: Cache) -> None:
     assert again.get(KEYS[0]) == b"two" and again.get(KEYS[1]) == b"" and again.get(KEYS[2]) is None
     assert (again.counts.hits, again.counts.misses, cache.counts.writes) == (2, 1, 3)
     assert stat.S_IMODE(cache.folder.stat().st_mode) == 0o700
-    assert sorted(path.name for path in cache.folder.iterdir()) == sorted(KEYS[:2])
+    assert sorted(path.name for path in cache.folder.iterdir()) == sorted([*KEYS[:2], "bytes"])
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-1], lambda b: b + b"x", lambda b: b"", lambda b: b[:20],
@@ -65,6 +67,40 @@ def test_the_oldest_leave_first(cache: Cache) -> None:
     assert cache.get(KEYS[0]) is not None and cache.get(KEYS[10]) is not None and cache.get(KEYS[1]) is None
 
 
+def test_a_full_cache_is_gone_through_once_for_many_entries(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at every entry of a cache of 512 MB takes a second, which is not to be paid for each program."""
+    looks: list[int] = []
+    monkeypatch.setattr("stele.backend.cpu.cache._entries", lambda folder: looks.append(folder) or entries(folder))
+    cache.limit = 100_000
+    for n in range(400):
+        Cache(cache.folder, cache.limit).put(digest(str(n)), bytes(1000 - _HEADER))     # a process each
+        assert cache.size() <= cache.limit
+        looks.pop()     # that of size()
+    assert len(looks) <= 1 + 300 / 12 + 1
+
+
+def test_who_counts_wrong_counts_anew(cache: Cache) -> None:
+    cache.limit = 10_000
+    for counted in (b"", b"none", b"-5", b"9" * 20):
+        cache.put(KEYS[0], bytes(900))
+        (cache.folder / "bytes").write_bytes(counted)
+        cache.put(KEYS[1], bytes(900))
+        assert int((cache.folder / "bytes").read_bytes()) == cache.size()
+
+
+def test_what_stands_in_the_place_of_the_count_is_said(cache: Cache) -> None:
+    cache.put(KEYS[0], b"x")
+    (cache.folder / "bytes").unlink()
+    (cache.folder / "bytes").mkdir()
+    with pytest.warns(RuntimeWarning, match="cannot count its bytes"):
+        cache.put(KEYS[1], b"y")
+    os.rmdir(cache.folder / "bytes")
+    (cache.folder / "bytes").symlink_to(cache.folder / KEYS[0])
+    with pytest.warns(RuntimeWarning, match="cannot count its bytes"):
+        Cache(cache.folder, cache.limit).put(KEYS[1], b"y")
+    assert Cache(cache.folder, cache.limit).get(KEYS[0]) == b"x"
+
+
 def test_what_exceeds_the_bound_is_not_kept(cache: Cache) -> None:
     cache.put(KEYS[0], bytes(2 << 20))
     assert cache.get(KEYS[0]) is None
@@ -77,6 +113,7 @@ def test_unfinished_writes_of_the_dead_are_swept(cache: Cache) -> None:
     cache.put(KEYS[0], b"x")
     dead = cache.folder / f".{KEYS[1]}.{'0' * 16}.part"
     dead.write_bytes(b"half")
+    (cache.folder / "bytes").unlink()
     with files.opened(cache.folder) as folder, files.writing(folder, KEYS[2]) as alive:
         alive.write(b"half")
         Cache(cache.folder, cache.limit).put(KEYS[3], b"y")
@@ -404,3 +441,14 @@ def test_programs_do_not_run_what_was_planted_or_swapped(tmp_path: Path) -> None
     long_planted.planted(long_planted.linked, tmp_path / "planted")
     names = long_planted.keys(tmp_path / "swapped", 3, 4)
     long_planted.swapped(tmp_path / "swapped", {3: names[0], 4: names[1]}, 3, 4)
+
+
+def test_a_long_text_is_compiled_once_for_all_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STELE_CACHE", str(tmp_path))
+    lines = ["def call(x):", *(f"    x = x + {k}" for k in range(400)), "    return x"]
+    first = source.written("sum", lines, {})
+    monkeypatch.setattr(source, "compile", None, raising=False)      # nothing can be compiled any more
+    again = source.written("sum", lines, {})
+    assert first(1) == again(1) == 1 + sum(range(400)) and again.__code__.co_filename.endswith("sum")
+    with pytest.raises(TypeError, match="not callable"):
+        source.written("sum", [*lines, ""], {})

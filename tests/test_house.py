@@ -40,11 +40,11 @@ TOP = FLOORS[-1].split()
 
 # Files that may load a module inside a function: passes and backends by name, rooms and families that load when named,
 # commands and their arguments when they are asked for, devices when they are first named, what measures a machine, a
-# workload's program by name.
+# workload's program by name, the disk where Python's own code of long calls is.
 LOADERS = ("stele/pipeline.py", "stele/__init__.py", "stele/data/__init__.py", "stele/ops/__init__.py", "stele/cli.py",
            "stele/commands/arguments.py", "stele/commands/options.py", "stele/backend/devices.py",
-           "stele/backend/cpu/tuned.py", "stele/backend/cpu/pool.py", "stele/rosetta/bench.py",
-           "stele/interop/introduce.py", "stele/commands/models.py")
+           "stele/backend/cpu/tuned.py", "stele/backend/cpu/pool.py", "stele/backend/source.py",
+           "stele/rosetta/bench.py", "stele/interop/introduce.py", "stele/commands/models.py")
 
 IN_THE_ROOT = {
     ".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "NOTICE", "README.md",
@@ -56,7 +56,7 @@ LOADING = "import_module", "__import__"
 # Numbers that a tool writes are data: no line count holds them.
 GENERATED = ("stele/kernel/tables.py",)
 
-CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 38_750, 400, 600, 40, 200
+CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 38_790, 400, 600, 40, 200
 FILES = sorted(HOUSE.rglob("*.py"))
 
 

@@ -38,7 +38,7 @@ from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal
 from stele.ir.origin import Where, here, lines
 from stele.ir.sizes import Size
-from stele.ir.types import HOME, DType, Shape
+from stele.ir.types import HOME, NAMED, DType, Shape
 from stele.ops import contraction, diagonals, indexing, joining, linear, parts, selecting, shaping, statistics
 from stele.ops.arguments import flag, shallow
 from stele.ops.elementwise import binary, signs, unary
@@ -754,5 +754,7 @@ def array_value(array: Array) -> Value:
     found = None if tracing is None else tracing.array(array)
     if found is not None:
         return found
-    array = array_of(array)
-    return known(array, "array") if tracing is None or array.size > SMALL else Constant(array)()
+    if tracing is None or array.size > SMALL:       # the leaf has a copy of its own
+        array = np.asarray(array)
+        return known(array if array.dtype in NAMED else array_of(array), "array")
+    return Constant(array_of(array))()

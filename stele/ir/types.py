@@ -162,6 +162,7 @@ HOME = "cpu"             # the device where Python runs, and where arrays are un
 MOST_BYTES = (1 << 62) - 1      # of any array, so that no index or count of bytes leaves an int64
 MOST_AXES = 64                  # of any array, as NumPy's have
 NUMPY = {name: np.dtype(name) for name in DTYPES if name != "bfloat16"}
+NAMED = {kind: DTYPES[name] for name, kind in NUMPY.items()}
 CODE = re.compile(r"[<=]?[iufc]\d+")      # what NumPy calls dtypes in short
 PYTHON: dict[type, DType] = {float: float32, int: int64, bool: bool_, complex: complex64}
 RANK = {name: rank for rank, name in enumerate(DTYPES)}
@@ -182,6 +183,8 @@ def dtype(of: object) -> DType:
     """
     if isinstance(of, DType):
         return of
+    if isinstance(of, np.dtype) and (found := NAMED.get(of)) is not None:   # its name would take NumPy 2 us
+        return found
     if of is None:
         raise DTypeError("None is no dtype", hint="Leave dtype out for the usual one, or write 'float32'.")
     if isinstance(of, type) and issubclass(of, (*PYTHON,)) and not issubclass(of, np.generic):

@@ -20,6 +20,8 @@ from stele import config, files
 _MAGIC = b"stele cache 2\n"
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
 _KEY = re.compile(r"[0-9a-f]{64}")
+_TOTAL, _WIDTH = "bytes", 20    # the file that counts entries' bytes, in so many digits
+_FREE = 8                       # one part in so many is free once entries have left
 _PACKAGE = str(Path(__file__).resolve().parents[2])
 COMPILER = "", "/ir", "/ops", "/transform", "/kernel", "/backend"
 """The folders of Stele that decide what code is made of a graph; those behind them with all inside."""
@@ -39,7 +41,8 @@ class Counts:
 
 
 class Cache:
-    """A store of bytes by key (64 hex digits), safe under several processes; `limit` bounds its bytes.
+    """A store of bytes by key (64 hex digits), safe under several processes; `limit` bounds its bytes: those who put
+    something there count together, and who passes it goes through the folder, until an eighth is free.
 
     Native code comes from here, so nothing is read that anybody but this user and root could have put there: the
     folder, those above it and each entry have to belong to one of them and be closed to others. Links are not
@@ -56,7 +59,6 @@ class Cache:
         self.folder = folder
         self.limit = limit
         self.counts = Counts()
-        self._bytes: int | None = None
         self._usable = limit > 0
 
     def get(self, key: str) -> bytes | None:
@@ -86,7 +88,12 @@ class Cache:
                 self._give_up(f"cannot write there ({error.strerror or error})")
                 return
             self.counts.writes += 1
-            self._bound(folder, len(content) + _HEADER)
+            try:
+                self._bound(folder, len(content) + _HEADER)
+            except FileNotFoundError:
+                return      # somebody removed the folder meanwhile
+            except OSError as error:
+                self._give_up(f"cannot count its bytes ({error.strerror or error})")
 
     def once(self, key: str, make: Callable[[], bytes]) -> bytes | None:
         """What was put under the key; where nothing was, the first who asks makes it, and others wait. None where
@@ -112,7 +119,7 @@ class Cache:
             if folder is not None:
                 for _, _, name in _entries(folder):
                     _remove(folder, name)
-        self._bytes = 0
+                _remove(folder, _TOTAL)
 
     @contextmanager
     def _opened(self, make: bool = False) -> Generator[int | None]:
@@ -156,19 +163,26 @@ class Cache:
         return None
 
     def _bound(self, folder: int, added: int) -> None:
-        if self._bytes is not None:
-            self._bytes += added
-            if self._bytes <= self.limit:
-                return
+        with _total(folder) as file:
+            counted = os.pread(file, _WIDTH, 0)
+            total = int(counted) + added if re.fullmatch(rb"\d+", counted) else None
+            if total is None or total > self.limit:
+                total = self._evict(folder)
+            os.pwrite(file, b"%0*d" % (_WIDTH, total), 0)
+
+    def _evict(self, folder: int) -> int:
+        """The bytes that there are once the oldest have left, where they were too many."""
         files.sweep(folder)
         entries = sorted(_entries(folder))
-        self._bytes = sum(size for _, size, _ in entries)
-        for _, size, name in entries:
-            if self._bytes <= self.limit:
-                return
+        total = sum(size for _, size, _ in entries)
+        wanted = self.limit - self.limit // _FREE if total > self.limit else total
+        for _, size, name in entries[:-1]:
+            if total <= wanted:
+                break
             _remove(folder, name)
-            self._bytes -= size
+            total -= size
             self.counts.evicted += 1
+        return total
 
     def _give_up(self, why: str) -> None:
         self._usable = False
@@ -210,6 +224,17 @@ def _entries(folder: int) -> Iterator[tuple[float, int, str]]:
             except OSError:
                 continue
             yield found.st_mtime, found.st_size, entry.name
+
+
+@contextmanager
+def _total(folder: int) -> Generator[int]:
+    """The file that says how many bytes all entries have, of which one process may miss what another adds at the same
+    moment: who goes through the folder counts anew."""
+    file = os.open(_TOTAL, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    try:
+        yield file
+    finally:
+        os.close(file)
 
 
 def objects() -> Cache:

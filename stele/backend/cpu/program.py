@@ -233,7 +233,7 @@ def call_of(program: Program) -> Callable[..., Any]:
     m, own = program.manifest, [f"y{k}" for k in range(len(program.own))]
     bound = None if program.open else program.bound({})
     known: dict[str, Any] = {"frames": program.frames, "itself": itself, "memory": program.blocks, "uint64": np.uint64,
-                             "pool": pool, "bound": bound, "lent": lent}
+                             "pool": pool, "bound": bound, "lent": lent, "address": program.address}
     if bound and len(own) == len(m.outputs) and not m.plan.in_place:
         known |= {f"take{k}": recent.take for k, recent in enumerate(bound.recent)}
         results, sources = f"[{', '.join(own)}]", [f"{y} = take{k}()" for k, y in enumerate(own)]
@@ -258,7 +258,7 @@ def call_of(program: Program) -> Callable[..., Any]:
         (keeps, "        kept = program.keep(buffers, frame)"),
         (1, "        program.calls += 1"),
         (1, "        if (threads := pool.now) is None or threads is not frame.threads: threads = frame.pool()"),
-        (1, f"        {held}code = threads.invoke(threads.address, {program.address}, frame.address, {places})"),
+        (1, f"        {held}code = threads.invoke(threads.address, address, frame.address, {places})"),
         (keeps, "        program.kept = None if code else kept"),
         (1, f"        return program.fail(code, frame.status) if code else commit({results})"),
         (1, "    except BaseException:"),
