@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from peer import torch_says
 
 import stele as st
 from stele import nn, optim
@@ -317,6 +318,43 @@ def test_parts_are_taken_out_as_attributes_and_as_of_a_dict() -> None:
     assert other["a"] is scales["a"]
     with pytest.raises(UnknownName, match="no part"):
         nn.ModuleDict().popitem()
+
+
+CONTAINERS = "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"
+
+
+def test_containers_have_the_methods_and_operators_of_pytorch() -> None:
+    def ask(torch: Any) -> dict[str, list[str]]:
+        kinds = {name: getattr(torch.nn, name) for name in CONTAINERS}
+        return {name: sorted(method for method in {*dir(kind)} - {*dir(torch.nn.Module)}
+                             if method[0] != "_" or method[:2] == "__") for name, kind in kinds.items()}
+
+    for name, methods in torch_says("containers", ask).items():
+        assert [method for method in methods if not hasattr(getattr(nn, name), method)] == [], name
+
+
+def test_containers_are_joined_and_repeated_as_those_of_pytorch() -> None:
+    scales = nn.ParameterDict().fromkeys(["a", "b"], st.ones(2))
+    assert type(scales) is nn.ParameterDict and scales["a"] is not scales["b"] and [*reversed(scales)] == ["b", "a"]
+    more = scales | {"c": st.zeros(1)}
+    assert [*more] == ["a", "b", "c"] and more["a"] is scales["a"] and len(scales) == 2
+    assert [*({"c": st.zeros(1)} | scales)] == ["c", "a", "b"]
+    held = scales
+    scales |= {"d": 1.0}
+    assert scales is held and [*scales] == ["a", "b", "d"]
+    with pytest.raises(ArgumentError, match="what the parameters begin as"):
+        nn.ParameterDict.fromkeys(["a"])
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    twice = 2 * net
+    assert [twice[0] is twice[2] is net[0], len(twice), len(net * 3), len(net)] == [True, 4, 6, 2]
+    held = net
+    net *= 2
+    assert net is held and len(net) == 4 and net[2] is net[0]
+    for times in (0, 1.5):
+        with pytest.raises((ShapeError, ArgumentError), match="a Sequential is multiplied with"):
+            net * times
+    for name in CONTAINERS[1:]:
+        assert len(getattr(nn, name)(None)) == 0
 
 
 def test_what_a_container_is_given_beside_its_parts_belongs_to_it() -> None:

@@ -722,6 +722,58 @@ def test_groups_have_rates_and_options_of_their_own() -> None:
     assert "4 groups; 5 tensors" in repr(optimizer) and "weight_decay=0.0" in repr(optimizer.groups[0])
 
 
+def slower(LRScheduler: Any) -> Any:
+    """A class as PyTorch's users write it."""
+    class Slower(LRScheduler):
+        def __init__(self, optimizer: Any, by: float = 0.5, last_epoch: int = -1) -> None:
+            self.by = by
+            super().__init__(optimizer, last_epoch)
+
+        def get_lr(self) -> list[float]:
+            if self.last_epoch < 2:
+                return [group["lr"] * self.by for group in self.optimizer.param_groups]
+            return [first / (1 + self.last_epoch) for first in self.base_lrs]
+
+    return Slower
+
+
+Slower = slower(optim.lr_scheduler.LRScheduler)
+
+
+class Short(optim.lr_scheduler.LRScheduler):
+    """One of no rates."""
+
+    def get_lr(self) -> list[float]:
+        return []
+
+
+def test_classes_of_schedules_are_written_as_in_pytorch() -> None:
+    def rates(schedule: Any) -> list[list[float]]:
+        found = [[float(rate) for rate in schedule.get_last_lr()]]
+        for _ in range(4):
+            schedule.optimizer.step()
+            schedule.step()
+            found.append([float(rate) for rate in schedule.get_last_lr()])
+        return found
+
+    def ask(torch: Any) -> list[list[float]]:
+        a, b = (torch.zeros(1, requires_grad=True) for _ in range(2))
+        optimizer = torch.optim.SGD([{"params": [a], "lr": 0.5}, {"params": [b]}], 0.25)
+        return rates(slower(torch.optim.lr_scheduler.LRScheduler)(optimizer, 0.75))
+
+    a, b = (st.zeros(1).requires_grad_() for _ in range(2))
+    optimizer = optim.SGD([{"params": [a], "lr": 0.5}, {"params": [b]}], 0.25)
+    schedule = Slower(optimizer, 0.75)
+    np.testing.assert_allclose(rates(schedule), torch_says("schedule_class", ask), rtol=1e-6)
+    assert schedule.state_dict()["by"] == 0.75 and schedule.last_epoch == 4 and schedule.base_lrs == [0.5, 0.25]
+    optimizer.add_group({"params": [st.zeros(1).requires_grad_()]})
+    schedule.step()
+    assert schedule.get_last_lr()[2] == pytest.approx(0.25 / 6)
+    for kind in vars(optim).values():
+        assert not (isinstance(kind, type) and kind.__name__.endswith("LR")) or issubclass(
+            kind, optim.lr_scheduler.LRScheduler)
+
+
 REFUSED = [
     (lambda p: optim.SGD([{"params": p, "speed": 1}], 0.1), GraphError, "an option of SGD"),
     (lambda p: optim.SGD([{"lr": 1}], 0.1), GraphError, 'a dict with "params"'),
@@ -730,6 +782,24 @@ REFUSED = [
     (lambda p: optim.RMSprop(p, momentum=-1), GraphError, "momentum >= 0"),
     (lambda p: optim.Rprop(p, etas=(1.2, 0.5)), GraphError, "etas below and above 1"),
     (lambda p: optim.Adafactor(p, beta2_decay=0.8), GraphError, "beta2_decay <= 0"),
+    (lambda p: optim.RMSprop(p, alpha=-0.1), GraphError, "alpha >= 0"),
+    (lambda p: optim.Adagrad(p, initial_accumulator_value=-0.1), GraphError, "initial_accumulator_value >= 0"),
+    (lambda p: optim.Adadelta(p, rho=-0.1), GraphError, "rho >= 0"),
+    (lambda p: optim.Adadelta(p, rho=1.1), GraphError, "rho <= 1"),
+    (lambda p: optim.NAdam(p, momentum_decay=-0.1), GraphError, "momentum_decay >= 0"),
+    (lambda p: optim.Adafactor(p, eps=(-1.0, 1e-3)), GraphError, "both eps >= 0"),
+    (lambda p: optim.Adafactor(p, eps=(None, -1.0)), GraphError, "both eps >= 0"),
+    (lambda p: optim.Adafactor(p, d=0.5), GraphError, "d >= 1"),
+    (lambda p: optim.ConstantLR(optim.SGD(p), 1.5), ShapeError, "factor of ConstantLR must be from 0 to 1"),
+    (lambda p: optim.LinearLR(optim.SGD(p), 0.0), ShapeError, "start_factor of LinearLR may not be 0"),
+    (lambda p: optim.LinearLR(optim.SGD(p), 1.5), ShapeError, "start_factor of LinearLR must be from 0 to 1"),
+    (lambda p: optim.LinearLR(optim.SGD(p), end_factor=-0.5), ShapeError, "end_factor of LinearLR must be from 0 to 1"),
+    (lambda p: optim.ReduceLROnPlateau(optim.SGD(p), factor=1.0), ShapeError, "ReduceLROnPlateau may not be 1"),
+    (lambda p: Slower(optim.SGD(p), last_epoch=3), ArgumentError, "begins at its first step.*load_state_dict"),
+    (lambda p: optim.SequentialLR(o := optim.SGD(p), [Slower(o)], []), ArgumentError, "Write factor.self, step"),
+    (lambda p: Short(optim.SGD(p)), ArgumentError, "get_lr of Short gives a rate for each group"),
+    (lambda p: optim.lr_scheduler._LRScheduler, AttributeError, "Write optim.lr_scheduler.LRScheduler"),
+    (lambda p: optim.lr_scheduler.StepLr, AttributeError, "Did you mean 'StepLR'"),
     (lambda p: optim.Muon(p), ShapeError, "Muon moves matrices"),
     (lambda p: optim.LBFGS(p, line_search_fn="wolfe"), OptionError, "strong_wolfe"),
     (lambda p: optim.LBFGS(p).step(), GraphError, "optimizer.step\\(closure\\)"),

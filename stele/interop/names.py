@@ -142,8 +142,8 @@ HISTORIES: Table = {    # of histories
     "history": "history['val_loss']", "params": "history.meta", "epoch": "history['epoch']",
 }
 SCHEDULERS: Table = {   # of schedules
-    "last_epoch": "schedule.count", "get_lr": "schedule.get_last_lr()", "_last_lr": "schedule.get_last_lr()",
-    "base_lrs": "schedule.bases", "print_lr": "print(schedule.get_last_lr())", "num_bad_epochs": "schedule.bad",
+    "_last_lr": "schedule.get_last_lr()", "_step_count": "schedule.count + 1",
+    "print_lr": "print(schedule.get_last_lr())", "num_bad_epochs": "schedule.bad",
 }
 MOMENTS: Table = {      # of callbacks: what Keras and Lightning call them
     **dict.fromkeys(("on_train_epoch_end", "on_validation_epoch_end", "on_test_end"),
@@ -342,7 +342,7 @@ OPTIMIZERS: Table = {
     "clip_grad_value_": "optim.clip_grad_value", "swa_utils": "optim.SWA(model.parameters())",
     "AveragedModel": "optim.SWA(model.parameters())", "GradScaler": "optim.LossScaler()",
     "warmup_cosine_decay_schedule": "optim.SequentialLR of optim.LinearLR and optim.CosineDecay",
-    "LRScheduler": "optim.Schedule",
+    **dict.fromkeys(("LRScheduler", "_LRScheduler"), "optim.lr_scheduler.LRScheduler, or optim.Schedule"),
     "SWALR": "optim.SequentialLR(optimizer, [schedule, optim.ConstantLR(optimizer)], [n])",
     "update_bn": "a pass over the data in model.train() under st.no_grad()",
     **dict.fromkeys(("get_ema_avg_fn", "get_ema_multi_avg_fn"), "optim.EMA(model.parameters())"),

@@ -10,7 +10,7 @@ from stele.errors import IndexOutOfRange, UnknownName, nearest
 from stele.interop.keywords import speaks
 from stele.ir.door import public
 from stele.nn.module import Module, is_parameter
-from stele.ops.arguments import flag, is_dict, is_many, is_mapping, is_series, refuse
+from stele.ops.arguments import flag, is_dict, is_many, is_mapping, is_series, positive, refuse
 from stele.tracing.taken import Answering
 
 
@@ -214,6 +214,17 @@ class Sequential(Listed):
     def like(self, parts: dict[str, Any]) -> Any:
         return Sequential(parts) if self.called else Sequential(*parts.values())
 
+    @public
+    def __mul__(self, times: int) -> Sequential:
+        """The layers so many times over: the same ones, which share their parameters."""
+        return Sequential(*self.layers * positive(times, "the number that a Sequential is multiplied with"))
+
+    __rmul__ = __mul__
+
+    @public
+    def __imul__(self, times: int) -> Self:
+        return self.extend(self.layers * (positive(times, "the number that a Sequential is multiplied with") - 1))
+
     def forward(self, x: Any) -> Any:
         for layer in self.layers:
             x = layer(x)
@@ -232,8 +243,8 @@ class ModuleList(Listed):
     """
 
     @speaks
-    def __init__(self, modules: Iterable[Module] = ()) -> None:
-        self.extend(modules)
+    def __init__(self, modules: Iterable[Module] | None = ()) -> None:
+        self.extend(() if modules is None else modules)
 
     def checked(self, x: Any) -> Any:
         return a_module(x, "ModuleList")
@@ -251,8 +262,8 @@ class ParameterList(Listed):
     """
 
     @speaks
-    def __init__(self, values: Iterable[Any] = ()) -> None:
-        self.extend(values)
+    def __init__(self, values: Iterable[Any] | None = ()) -> None:
+        self.extend(() if values is None else values)
 
     def checked(self, x: Any) -> Any:
         return a_parameter(x, "ParameterList")
@@ -282,8 +293,24 @@ class Keyed(Holding):
     def __iter__(self) -> Iterator[str]:
         return iter(self.parts)
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed([*self.parts])
+
     def __contains__(self, key: object) -> bool:
         return key in self.parts
+
+    def __or__(self, more: Mapping[str, Any]) -> Self:
+        made = self.copy()
+        made.update(more)
+        return made
+
+    def __ror__(self, first: Mapping[str, Any]) -> Self:
+        made: Any = type(self)
+        return made(first) | self
+
+    def __ior__(self, more: Mapping[str, Any]) -> Self:
+        self.update(more)
+        return self
 
     def __getitem__(self, key: str) -> Any:
         if key not in self.parts:
@@ -367,9 +394,9 @@ class ModuleDict(Keyed):
     """
 
     @speaks
-    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = ()) -> None:
         self.parts = {}
-        self.update(modules)
+        self.update(() if modules is None else modules)
 
 
 class ParameterDict(Keyed):
@@ -384,9 +411,21 @@ class ParameterDict(Keyed):
     """
 
     @speaks
-    def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
+    def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = ()) -> None:
         self.parts = {}
-        self.update(parameters)
+        self.update(() if parameters is None else parameters)
+
+    @classmethod
+    @public
+    def fromkeys(cls, keys: Iterable[str], default: Any = None) -> Self:
+        """Parameters of these names, each with the numbers of `default`: a parameter itself is the same one for all.
+
+        >>> [(name, p.tolist()) for name, p in nn.ParameterDict.fromkeys(["a", "b"], st.ones(2)).items()]
+        [('a', [1.0, 1.0]), ('b', [1.0, 1.0])]
+        """
+        if default is None:
+            refuse("default of fromkeys", "what the parameters begin as", default, "Write st.zeros(n), for one.")
+        return cls((key, default) for key in keys)
 
     def checked(self, x: Any) -> Any:
         return a_parameter(x, "ParameterDict")

@@ -290,6 +290,11 @@ class RMSprop(Optimizer):
         super().__init__(parameters, lr, maximize, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum,
                          centered=centered)
 
+    def check(self, options: Mapping[str, Any]) -> None:
+        super().check(options)
+        if not options["alpha"] >= 0:
+            raise GraphError(f"RMSprop needs alpha >= 0, got {options['alpha']}")
+
     def begun(self, p: Tensor, s: State) -> State:
         super().begun(p, s)
         vars(s).update({name: zeros_like(p) for name in ("mean",) * s.centered + ("velocity",) * (s.momentum > 0)})
@@ -366,6 +371,11 @@ class Adadelta(Optimizer):
                  weight_decay: float = 0.0, maximize: bool = False) -> None:
         super().__init__(parameters, lr, maximize, rho=rho, eps=eps, weight_decay=weight_decay)
 
+    def check(self, options: Mapping[str, Any]) -> None:
+        super().check(options)
+        if not options["rho"] <= 1:
+            raise GraphError(f"Adadelta needs rho <= 1, got {options['rho']}")
+
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
         g = decayed(p, g, s)
         s.square.assign(s.rho * s.square + (1 - s.rho) * F.square(g))
@@ -400,6 +410,10 @@ class Adafactor(Counting):
         super().check(options)
         if not options["beta2_decay"] <= 0:
             raise GraphError(f"Adafactor needs beta2_decay <= 0, got {options['beta2_decay']}")
+        if not all(eps is None or eps >= 0 for eps in options["eps"]):
+            raise GraphError(f"Adafactor needs both eps >= 0, got {options['eps']}")
+        if not options["d"] >= 1:
+            raise GraphError(f"Adafactor needs d >= 1, got {options['d']}")
 
     def begun(self, p: Tensor, s: State) -> State:
         if p.ndim > 1:

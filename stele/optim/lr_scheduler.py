@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from math import cos, pi
 from typing import TYPE_CHECKING, Any
 
+from stele.arrays.spellings import unknown
 from stele.arrays.tensor import Tensor, tensor
 from stele.eager.asked import Asked
 from stele.errors import ArgumentError, DataError, kind
 from stele.interop.keywords import answering
-from stele.interop.names import SCHEDULERS
+from stele.interop.names import OPTIMIZERS, SCHEDULERS
 from stele.ir.types import HOME
 from stele.ops.arguments import choice, flag, is_series, number, positive, sequence, wholes
 from stele.optim.checks import checked
@@ -23,7 +24,9 @@ class Schedule:
 
     The first rates are those that the groups have when their first schedule is made; a group that is added later goes
     on from its own rate. A class of its own writes `factor(step)`, or `rate(first, step)` where the rate is no
-    multiple. Raises ArgumentError for what is no optimiser.
+    multiple; or `get_lr()`, the rates at `last_epoch` of the groups that began with `base_lrs`, as a class of
+    PyTorch's, where this is `optim.lr_scheduler.LRScheduler`. Every schedule begins at its first step: `last_epoch` is
+    -1 or left out. Raises ArgumentError for what is no optimiser.
 
     >>> class Halved(optim.Schedule):
     ...     def factor(self, step):
@@ -40,10 +43,41 @@ class Schedule:
         __getattr__ = answering("a schedule", SCHEDULERS)
 
     @checked
-    def __init__(self, optimizer: Optimizer) -> None:
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        if last_epoch != -1:
+            raise ArgumentError(f"{type(self).__name__} begins at its first step, got last_epoch={last_epoch}",
+                                hint="schedule.load_state_dict(state) goes on where a schedule was.")
         for group in needs_optimizer(self, optimizer).groups:
             group.first = float(group.lr) if group.first is None else group.first
         self.optimizer, self.bases, self.count = optimizer, [g.first or 0.0 for g in optimizer.groups], 0
+        if self.says_rates():
+            self.set()
+
+    @property
+    def last_epoch(self) -> int:
+        """The steps done, under PyTorch's name."""
+        return self.count
+
+    @last_epoch.setter
+    def last_epoch(self, new: int) -> None:
+        self.count = new
+
+    @property
+    def base_lrs(self) -> list[float]:
+        """The first rates, under PyTorch's name."""
+        return self.bases
+
+    @base_lrs.setter
+    def base_lrs(self, new: list[float]) -> None:
+        self.bases = new
+
+    def says_rates(self) -> bool:
+        """Whether this is of a class that writes `get_lr`, as PyTorch's do."""
+        return type(self).get_lr is not Schedule.get_lr
+
+    def get_lr(self) -> Sequence[float]:
+        """The rates of the groups at the step where this stands."""
+        return [self.rate_of(k, first, self.count) for k, first in enumerate(self.bases)]
 
     def options(self) -> dict[str, Any]:
         """The numbers of this schedule by name."""
@@ -83,17 +117,24 @@ class Schedule:
 
     def first_rate(self, k: int, now: float) -> float:
         """The first rate of group k, which has a rate now, to which all schedules are straight."""
+        if self.says_rates():
+            return now
         none = self.rate_of(k, 0.0, self.count)
         slope = self.rate_of(k, 1.0, self.count) - none
         return (now - none) / slope if slope else now
 
     def set(self) -> None:
         """Sets the rates of the step where this stands."""
-        for k, (group, first) in enumerate(zip(self.optimizer.groups, self.bases, strict=True)):
-            try:
-                group.lr = self.rate_of(k, first, self.count)
-            except ArithmeticError as error:
-                raise ArgumentError(f"the rate of {self!r} is no number: {error}") from None
+        groups = self.optimizer.groups
+        try:
+            rates = sequence(self.get_lr(), f"what get_lr of {type(self).__name__} gives", "a list of rates")
+        except ArithmeticError as error:
+            raise ArgumentError(f"the rate of {self!r} is no number: {error}") from None
+        if len(rates) != len(groups):
+            raise ArgumentError(f"get_lr of {type(self).__name__} gives a rate for each group of the optimizer, "
+                                f"{len(groups)}, got {len(rates)}")
+        for group, rate in zip(groups, rates):
+            group.lr = rate
 
     @checked
     def step(self) -> None:
@@ -107,6 +148,9 @@ class Schedule:
     def get_last_lr(self) -> list[float]:
         """The rates of the groups."""
         return [shortest(group.lr) for group in self.optimizer.groups]
+
+
+LRScheduler = Schedule      # PyTorch's name, which users' classes are made of
 
 
 def each(x: Any, optimizer: Optimizer, what: str, one: Callable[[Any, str], Any]) -> Any:
@@ -278,7 +322,8 @@ class LinearLR(Schedule):
     def __init__(self, optimizer: Optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0,
                  total_iters: int = 5) -> None:
         super().__init__(optimizer)
-        self.start_factor, self.end_factor = start_factor, end_factor
+        self.start_factor = number(start_factor, "start_factor of LinearLR", 0, 1, apart=0)
+        self.end_factor = number(end_factor, "end_factor of LinearLR", 0, 1)
         self.total_iters = positive(total_iters, "total_iters of LinearLR")
         self.set()
 
@@ -301,7 +346,7 @@ class ConstantLR(Schedule):
     @checked
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5) -> None:
         super().__init__(optimizer)
-        self.times, self.total_iters = factor, total_iters
+        self.times, self.total_iters = number(factor, "factor of ConstantLR", 0, 1), total_iters
         self.set()
 
     def factor(self, step: int) -> float:
@@ -672,6 +717,9 @@ def schedules_of(given: Sequence[Schedule], optimizer: Optimizer, name: str) -> 
     for s in (found := sequence(given, f"schedulers of {name}", "a list of schedules")):
         if not isinstance(s, Schedule) or s.optimizer is not optimizer:
             raise ArgumentError(f"{name} takes schedules of one optimizer, got {s!r}")
+        if s.says_rates():
+            raise ArgumentError(f"{name} asks its schedules for the rate of any step, and {type(s).__name__} says that "
+                                "of its own", hint=f"Write factor(self, step) in {type(s).__name__}.")
     return found
 
 
@@ -702,7 +750,7 @@ class ReduceLROnPlateau(Schedule):
         super().__init__(optimizer)
         self.mode = choice(mode, "mode of ReduceLROnPlateau", ("min", "max"))
         self.threshold_mode = choice(threshold_mode, "threshold_mode of ReduceLROnPlateau", ("rel", "abs"))
-        self.times, self.patience = number(factor, "factor of ReduceLROnPlateau", 0, 1), patience
+        self.times, self.patience = number(factor, "factor of ReduceLROnPlateau", 0, 1, apart=1), patience
         self.min_lr = each(min_lr, optimizer, "min_lr of ReduceLROnPlateau", number)
         self.threshold, self.cooldown, self.eps = threshold, cooldown, eps
         self.best, self.bad, self.cooling = float("inf") if mode == "min" else float("-inf"), 0, 0
@@ -731,3 +779,12 @@ class ReduceLROnPlateau(Schedule):
                 if float(group.lr) - new > self.eps:
                     group.lr = new
             self.cooling, self.bad = self.cooldown, 0
+
+
+if not TYPE_CHECKING:   # or every name would be one to a type checker
+    def __getattr__(name: str) -> Any:
+        """No such name; the error says which one there is."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = [key for key, x in globals().items() if isinstance(x, type) and issubclass(x, Schedule)]
+        raise unknown("stele.optim.lr_scheduler", name, known, OPTIMIZERS)

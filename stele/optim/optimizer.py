@@ -210,7 +210,8 @@ class Optimizer:
         for beta in options.get("betas", ()):
             if not 0 <= number(beta, f"every beta of {name}") < 1:
                 raise GraphError(f"{name} needs betas in [0, 1), got {options['betas']}")
-        for key in ("momentum", "weight_decay", "eps", "lr_decay"):
+        for key in ("momentum", "weight_decay", "eps", "lr_decay", "rho", "momentum_decay",
+                    "initial_accumulator_value"):
             if isinstance(options.get(key), float | int) and not options[key] >= 0:
                 raise GraphError(f"{name} needs {key} >= 0, got {options[key]}")
 
