@@ -443,3 +443,82 @@ WRONG: list[tuple[Callable[[], Any], type[SteleError], str]] = [
 def test_wrong_arguments_teach(call: Callable[[], Any], error: type[SteleError], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+# What does not fit a layer or function, and beside it what just does: each as code for both libraries.
+EDGES = """
+nn.MaxPool2d(3, padding=2)(x) | nn.MaxPool2d(3, padding=1)(x) | nn.AvgPool1d(3, padding=2)(x[0])
+nn.MaxPool2d(2, 2, 1)(x) | nn.AvgPool3d(3, padding=2)(x[None]) | F.max_pool1d(x[0], 3, 1, 2, 2)
+F.max_pool1d(x[0], 4, 1, 2) | nn.AvgPool2d(0)(x) | nn.MaxPool2d(2, stride=0)(x) | nn.MaxPool2d(2, padding=-1)(x)
+nn.MaxPool2d(2, dilation=0)(x) | nn.LPPool2d(2, 0)(x) | nn.AvgPool2d(2, divisor_override=0)(x)
+nn.AdaptiveAvgPool2d(-1)(x) | nn.FractionalMaxPool2d(2, output_ratio=1.5)(x) | nn.Conv2d(2, 4, 0)(x)
+nn.Conv2d(2, 4, 3, stride=0)(x) | nn.Conv2d(2, 4, 3, padding=-1)(x) | nn.Conv2d(2, 4, 3, groups=3)(x)
+nn.Conv2d(2, 4, 3, dilation=0)(x) | nn.Conv2d(2, 3, 3, groups=2)(x) | nn.Conv2d(2, 4, 3, groups=0)(x)
+nn.Conv2d(2, -4, 3)(x) | nn.ConvTranspose2d(2, 4, 3, output_padding=1)(x)
+nn.ConvTranspose2d(2, 4, 3, output_padding=1, dilation=2)(x) | nn.ConvTranspose2d(2, 4, 3, 2, output_padding=2)(x)
+nn.ConvTranspose2d(2, 4, 3, (2, 1), output_padding=1)(x) | nn.ConvTranspose2d(2, 4, 3, 2, 0, (1, 0))(x)
+nn.ConvTranspose2d(2, 4, 3, padding=9)(x) | nn.Dropout(-0.1)(x) | nn.BatchNorm2d(0)(x)
+nn.BatchNorm2d(2)(x[:1, :, :1, :1]) | nn.BatchNorm2d(2)(x[:2, :, :1, :1]) | nn.BatchNorm2d(2)(x[:0])
+nn.BatchNorm2d(2).eval()(x[:1, :, :1, :1]) | nn.BatchNorm2d(2, track_running_stats=False).eval()(x[:1, :, :1, :1])
+nn.BatchNorm2d(2, eps=0.0)(x) | nn.BatchNorm2d(2, eps=0.0).eval()(x) | nn.BatchNorm1d(2)(x[:1, :, 0, 0])
+nn.BatchNorm2d(2)(x[:, :, :0]) | nn.InstanceNorm2d(2)(x[:, :, :1, :1]) | nn.InstanceNorm2d(2)(x[:, :, :1])
+nn.InstanceNorm1d(2)(x[0, :, :1, 0]) | nn.InstanceNorm2d(2, track_running_stats=True).eval()(x[:, :, :1, :1])
+nn.InstanceNorm2d(2)(x[:, :, :0]) | nn.GroupNorm(2, 2)(x[:1, :, 0, 0]) | nn.GroupNorm(2, 2)(x[:2, :, 0, 0])
+nn.GroupNorm(1, 2)(x[:1, :, 0, 0]) | nn.GroupNorm(3, 2)(x) | nn.GroupNorm(0, 2)(x) | nn.LayerNorm(1)(x[:1, :1, :1, :1])
+nn.LayerNorm(3)(x) | nn.LocalResponseNorm(0)(x) | nn.Hardtanh(1.0, 1.0)(x) | F.hardtanh(x, 1.0, 1.0)
+F.hardtanh(x, 1.0, 0.0) | nn.RReLU(0.5, 0.2)(x) | nn.RReLU(0.2, 0.2)(x) | F.alpha_dropout(x, 1.1)
+F.feature_alpha_dropout(x, -0.1) | F.dropout(x, 1.1) | F.dropout2d(x, -0.1) | nn.Dropout1d(1.0)(x[0])
+F.cosine_similarity(x, x, eps=-1.0) | F.cosine_similarity(x, x, eps=0.0) | F.pdist(x[0, 0], -1.0)
+F.pdist(x[0, 0], 0.0) | F.cross_entropy(x[0, 0], i, weight=w[:2]) | F.cross_entropy(x[0, 0], i, weight=w)
+F.nll_loss(x[0, 0], i, weight=w[:1]) | F.cross_entropy(x[0, 0], x[0, 0], weight=w[:1])
+F.multi_margin_loss(x[0, 0], i, weight=w[:2]) | F.multi_margin_loss(x[0, 0], i, p=3)
+F.cross_entropy(x[0, 0], i, label_smoothing=1.1) | F.nll_loss(x[0, 0], i, w) | F.cross_entropy(x[0, 0], i + 4)
+nn.Embedding(8, 2, padding_idx=8)(i) | nn.Embedding(8, 2, padding_idx=-9)(i) | nn.Embedding(8, 2, padding_idx=-8)(i)
+nn.Embedding(2, 2)(i + 4) | nn.EmbeddingBag(8, 2, mode='max', sparse=True)(i[None])
+nn.EmbeddingBag(8, 2, sparse=True)(i[None]) | nn.EmbeddingBag(8, 2, mode='max', scale_grad_by_freq=True)(i[None])
+nn.EmbeddingBag(8, 2, scale_grad_by_freq=True)(i[None]) | nn.RNN(5, 3, num_layers=0)(x[0]) | nn.GRU(5, 0)(x[0])
+nn.LSTM(5, 3, 2, dropout=1.1)(x[0]) | nn.LSTM(5, 3, proj_size=3)(x[0]) | nn.GRU(5, 3, proj_size=2)(x[0])
+nn.MultiheadAttention(5, 2)(x[0], x[0], x[0]) | nn.MultiheadAttention(5, 0)(x[0], x[0], x[0]) | nn.PixelShuffle(2)(x)
+nn.ChannelShuffle(3)(x) | nn.Unfold(9)(x) | nn.Fold(4, 2, stride=0)(x[0]) | nn.Upsample(size=0)(x)
+F.affine_grid(x[:, 0, :2, :3], (3, 1, 0, 2)) | F.affine_grid(x[:, 0, :2, :3], (3, 1, 1, 2))
+nn.init.uniform_(w, 1.0, 0.5) | nn.init.uniform_(w, 0.5, 0.5) | nn.init.xavier_uniform_(x, gain=-1.0)
+nn.init.normal_(w, 0.0, -1.0) | nn.init.trunc_normal_(w, 0, 1, 2, 1)
+nn.AdaptiveLogSoftmaxWithLoss(5, 6, [2], div_value=0.0) | nn.AdaptiveLogSoftmaxWithLoss(5, 6, [6]) | nn.Softmax(4)(x)
+"""
+
+
+def refuses(code: str, room: Any, error: type[Exception]) -> bool:
+    """Whether a call raises an error."""
+    try:
+        y = eval(code, room)
+        y = y[0] if isinstance(y, tuple) else y
+        return not isinstance(y, room["nn"].Module) and y.detach().numpy() is None
+    except error:
+        return True
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_pytorch_refuses_is_refused() -> None:
+    calls = [call.strip() for call in EDGES.replace("\n", "|").split("|") if call.strip()]
+    x = np.random.default_rng(0).standard_normal((3, 2, 4, 5)).astype("f4")
+    arrays = {"x": x, "i": np.array([0, 2, 1, 4]), "w": np.ones(5, "f4")}
+
+    def ask(torch: Any) -> list[bool]:
+        room = {"nn": torch.nn, "F": torch.nn.functional, **{name: torch.tensor(a) for name, a in arrays.items()}}
+        return [refuses(call, room, Exception) for call in calls]
+
+    room = {"nn": nn, "F": nn.functional, **{name: st.tensor(a) for name, a in arrays.items()}}
+    told = dict(zip(calls, torch_says("refusals", ask), strict=True))
+    assert {call: refuses(call, room, SteleError) for call in calls} == told
+
+
+@pytest.mark.parametrize("layer, fits, alone", [
+    (lambda: nn.BatchNorm1d(3), (4, 3), (1, 3)), (lambda: nn.InstanceNorm1d(3), (2, 3, 4), (2, 3, 1)),
+    (lambda: nn.GroupNorm(3, 3), (2, 3, 1), (1, 3, 1))])
+def test_one_number_of_each_channel_is_refused_at_any_size(layer: Any, fits: Any, alone: Any) -> None:
+    """A program whose sizes stay open asks at its door."""
+    f = st.compile(layer(), dims={"x": {k: f"n{k}" for k, (a, b) in enumerate(zip(fits, alone)) if a != b}})
+    assert np.isfinite(f(ONES(*fits)).numpy()).all()
+    with pytest.raises(ShapeError, match="has no variance"):
+        f(ONES(*alone))
+    assert f(ONES(*(n if n == m else n + 1 for n, m in zip(fits, alone)))).ndim == len(fits)

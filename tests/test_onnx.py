@@ -132,6 +132,14 @@ def test_zero_points_may_be_computed() -> None:
     assert st.compile(model)(x, z).tolist() == model(x, z).tolist() == [9, 1, 255]
 
 
+def test_an_instance_of_one_number_is_its_bias() -> None:
+    """ONNX has an answer where `nn.functional.instance_norm` refuses, as PyTorch does."""
+    model = so.load(onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        net (float[n, 2, h] x) => (float[n, 2, h] y) <float[2] s = {3.0, 4.0}, float[2] b = {0.5, -1.0}>
+        {y = InstanceNormalization (x, s, b)}"""))
+    assert model(st.ones(2, 2, 1)).flatten().tolist() == [0.5, -1.0, 0.5, -1.0]
+
+
 def test_a_model_is_trained() -> None:
     m = so.load(two_layers())
     optimizer = optim.Adam(m.parameters(), lr=0.05)

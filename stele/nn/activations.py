@@ -5,6 +5,7 @@ from typing import Any
 
 from stele.arrays.creation import full
 from stele.arrays.tensor import Tensor
+from stele.errors import ShapeError
 from stele.interop.keywords import speaks
 from stele.nn import functional
 from stele.nn.applied import Applied
@@ -132,7 +133,8 @@ class GLU(Applied):
 class Hardtanh(Applied):
     """Elements between two bounds as a layer, as of `nn.functional.hardtanh`.
 
-    The bounds are `min_val` and `max_val`. x has any shape. Raises DTypeError for complex numbers.
+    The bounds are `min_val` and `max_val`. x has any shape. Raises ShapeError unless min_val is below max_val,
+    DTypeError for complex numbers.
 
     >>> nn.Hardtanh()(st.tensor([-2.0, 0.5])).tolist()
     [-1.0, 0.5]
@@ -142,7 +144,10 @@ class Hardtanh(Applied):
 
     @speaks
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
-        self.keep(min_val=min_val, max_val=max_val)
+        low, high = number(min_val, "min_val of Hardtanh"), number(max_val, "max_val of Hardtanh")
+        if not low < high:
+            raise ShapeError(f"Hardtanh needs min_val < max_val, got {low} and {high}")
+        self.keep(min_val=low, max_val=high)
 
 
 class Hardsigmoid(Applied):

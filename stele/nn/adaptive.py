@@ -48,7 +48,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         ends = wholes(cutoffs, f"cutoffs of {name}", 1)
         if not ends or any(a >= b for a, b in zip(ends, (*ends[1:], n_classes))):
             raise ShapeError(f"cutoffs of {name} go up from 1 to less than n_classes={n_classes}, got {list(ends)}")
-        self.cutoffs, self.div_value = [*ends, n_classes], number(div_value, f"div_value of {name}", 0)
+        self.cutoffs, self.div_value = [*ends, n_classes], number(div_value, f"div_value of {name}", 0, apart=0)
         self.shortlist_size, self.n_clusters = ends[0], len(ends)
         self.head_bias = flag(head_bias, f"head_bias of {name}")
         self.head = Linear(in_features, ends[0] + len(ends), bias=head_bias)

@@ -115,7 +115,7 @@ def xavier_uniform(shape: Shape, gain: float = 1.0) -> Tensor:
     >>> round(float(x.std()) * (300 / 2) ** 0.5, 1)
     1.0
     """
-    return uniform(shape, number(gain, "gain") * sqrt(6 / sum(fans(shape))))
+    return uniform(shape, number(gain, "gain", 0) * sqrt(6 / sum(fans(shape))))
 
 
 @speaks
@@ -129,7 +129,7 @@ def xavier_normal(shape: Shape, gain: float = 1.0) -> Tensor:
     >>> round(float(x.std()) * (300 / 2) ** 0.5, 1)
     1.0
     """
-    return normal(shape, number(gain, "gain") * sqrt(2 / sum(fans(shape))))
+    return normal(shape, number(gain, "gain", 0) * sqrt(2 / sum(fans(shape))))
 
 
 @speaks
@@ -143,7 +143,7 @@ def he_uniform(shape: Shape, gain: float = sqrt(2)) -> Tensor:
     >>> round(float(x.std()) * 50 ** 0.5, 1)
     1.0
     """
-    return uniform(shape, number(gain, "gain") * sqrt(3 / fans(shape)[0]))
+    return uniform(shape, number(gain, "gain", 0) * sqrt(3 / fans(shape)[0]))
 
 
 @speaks
@@ -157,7 +157,7 @@ def he_normal(shape: Shape, gain: float = sqrt(2)) -> Tensor:
     >>> round(float(x.std()) * (3 * 7 * 7 / 2) ** 0.5, 1)
     1.0
     """
-    return normal(shape, number(gain, "gain") / sqrt(fans(shape)[0]))
+    return normal(shape, number(gain, "gain", 0) / sqrt(fans(shape)[0]))
 
 
 GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": sqrt(2), "selu": 3 / 4,
@@ -206,13 +206,16 @@ def of_axes(tensor: Tensor, name: str, low: int, high: int | None = None) -> tup
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Fills a `tensor` of any shape and float dtype with numbers uniform from `a` to `b`, and returns it.
 
-    Numbers are drawn as by `st.rand`, here and in all that follow. Raises ArgumentError for what is no tensor.
+    Numbers are drawn as by `st.rand`, here and in all that follow. Raises ShapeError where a is above b, ArgumentError
+    for what is no tensor.
 
     >>> x = nn.init.uniform_(st.zeros(100), -0.5, 0.5)
     >>> float(abs(x).max()) <= 0.5
     True
     """
     low, high = number(a, "a of uniform_"), number(b, "b of uniform_")
+    if low > high:
+        raise ShapeError(f"uniform_ needs a <= b, got {low} and {high}")
     return filled(tensor, rand(held(tensor).shape) * (high - low) + low)
 
 

@@ -81,7 +81,7 @@ class BatchNorm1d(BatchNorm):
     `num_features`, `eps`, `momentum`, `affine`, `track_running_stats` and `bias` are as there. In the dtype of x and
     the weights, where they meet. Raises DTypeError for complex numbers.
 
-    >>> nn.BatchNorm1d(1, eps=0)(st.tensor([[1.0], [3.0]])).tolist()
+    >>> nn.BatchNorm1d(1)(st.tensor([[1.0], [3.0]])).round(3).tolist()
     [[-1.0], [1.0]]
     """
 

@@ -202,7 +202,8 @@ def likelihood(log_p: Value, labels: Value, axis: int, reduction: str, weight: V
     kept = None if ignored is None or labels.dtype.kind not in "iu" else NotEqual()(cast(labels, int64), ignored)
     labels = labels if kept is None else Select()(kept, labels, zeros_like(labels))
     loss = -pick(log_p, labels, axis=axis)
-    shares = None if weight is None else Gather(0)(weight, labelled(labels, log_p.shape[axis]))
+    shares = None if weight is None else Gather(0)(
+        per_class(weight, log_p.shape[axis]), labelled(labels, log_p.shape[axis]))
     loss = loss if shares is None else loss * shares
     if smoothing:
         loss = loss * (1 - smoothing) - mean(by_class(log_p, weight, axis), axis=axis) * smoothing
@@ -216,7 +217,14 @@ def likelihood(log_p: Value, labels: Value, axis: int, reduction: str, weight: V
 
 def by_class(x: Value, weight: Value | None, axis: int) -> Value:
     """x times a weight for each class along an axis."""
-    return x if weight is None else x * reshape(weight, (-1, *(1,) * (x.ndim - 1 - axis)))
+    return x if weight is None else x * reshape(per_class(weight, x.shape[axis]), (-1, *(1,) * (x.ndim - 1 - axis)))
+
+
+def per_class(weight: Value, classes: Dim) -> Value:
+    """A weight of each class; raises ShapeError for one of other classes."""
+    if weight.ndim != 1 or not same(weight.shape[0], classes):
+        raise ShapeError(f"a weight has a number for each of {classes} classes, got shape {show(weight.shape)}")
+    return weight
 
 
 def binary_cross_entropy(logits: Value, targets: Value, *, reduction: Reduction = "mean") -> Value:

@@ -32,7 +32,8 @@ def batch_norm(c: Call, x: Any, scale: Any, bias: Any, mean: Any, var: Any) -> A
 
 def instance_norm(c: Call, x: Any, scale: Any, bias: Any) -> Any:
     """Each channel of each example by its own mean and variance."""
-    return F.instance_norm(x, weight=scale, bias=bias, eps=c.get("epsilon", 1e-5))
+    y = st.normalize(x, axis=tuple(range(2, x.ndim)), eps=c.get("epsilon", 1e-5))
+    return y * channels(scale, x) + channels(bias, x)
 
 
 def layer_norm(c: Call, x: Any, scale: Any, bias: Any = None) -> Any:

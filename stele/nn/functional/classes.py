@@ -10,7 +10,7 @@ from stele.ops.arguments import Reduction
 from stele.ops.cumulative import cumulative_sum
 from stele.ops.elementwise.binary import equal, where
 from stele.ops.elementwise.unary import log_sigmoid, square
-from stele.ops.functional import labelled, likelihood, pick, reduced
+from stele.ops.functional import labelled, likelihood, per_class, pick, reduced
 from stele.ops.gather import Gather
 from stele.ops.generate import iota
 from stele.ops.linear import cast, expand_dims, reshape
@@ -95,7 +95,8 @@ def multi_margin_loss(input: Value, target: Value, p: int = 1, margin: float = 1
     is_own = equal(iota(input.shape[-1]), expand_dims(cast_index(target), (target.ndim,)))
     z = where(is_own, 0.0, z)
     if weight is not None:
-        z = z * expand_dims(Gather(0)(weight, labelled(target, input.shape[-1])), (target.ndim,))
+        share = Gather(0)(per_class(weight, input.shape[-1]), labelled(target, input.shape[-1]))
+        z = z * expand_dims(share, (target.ndim,))
     return reduced(mean(z, axis=-1), reduction)
 
 

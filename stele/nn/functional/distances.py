@@ -8,6 +8,7 @@ import numpy as np
 from stele.errors import ShapeError
 from stele.ir.graph import Value, literal
 from stele.ir.types import axis_of, broadcast_shapes, number_of, show
+from stele.ops.arguments import number
 from stele.ops.elementwise.arithmetic import Maximum
 from stele.ops.elementwise.unary import stop_gradient
 from stele.ops.gather import Gather
@@ -47,7 +48,8 @@ def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> 
         a, b = reshape(a, (1,)), reshape(b, (1,))
     axis = axis_of(dim, a.ndim)
     sizes = [vector_norm(v, ord=2, axis=axis, keepdims=True) for v in (a, b)]
-    bounded = [n + stop_gradient(Maximum()(n, eps) - n) for n in sizes]
+    least = number(eps, "eps of cosine_similarity", 0)
+    bounded = [n + stop_gradient(Maximum()(n, least) - n) for n in sizes]
     return sum((a / bounded[0]) * (b / bounded[1]), axis=axis)
 
 
@@ -65,15 +67,16 @@ def pairwise_distance(x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-6, k
 def pdist(input: Value, p: float = 2.0) -> Value:
     """The `p`-norms of the differences of all pairs of rows of x (N, M): (N * (N - 1) / 2,), row 0 with 1, 2 and so on.
 
-    Integers become float32. Raises ShapeError for other than two axes.
+    Integers become float32. Raises ShapeError for other than two axes, and for a negative p.
 
     >>> F.pdist(st.tensor([[0.0], [1.0], [3.0]])).tolist()
     [1.0, 3.0, 2.0]
     """
     if input.ndim != 2:
         raise ShapeError(f"pdist needs rows (N, M), got {show(input.shape)}")
+    order = number(p, "p of pdist", 0)
     first, second = np.triu_indices(number_of(input.shape[0]), 1)
     if not len(first):
         return reshape(input, (-1,))[:0]
     rows = [Gather(0)(input, literal(places)) for places in (first, second)]
-    return vector_norm(rows[0] - rows[1], ord=p, axis=1)
+    return vector_norm(rows[0] - rows[1], ord=order, axis=1)

@@ -98,8 +98,8 @@ def alpha_dropout(input: TensorLike, p: float = 0.5, training: bool = False, inp
     >>> F.alpha_dropout(st.ones(3)).tolist()
     [1.0, 1.0, 1.0]
     """
-    x = constant(input)
-    return affine("alpha_dropout", x, p, x.shape) if flag(training, "training of alpha_dropout") else x
+    x, p = constant(input), probability(p, "alpha_dropout")
+    return affine(x, p, x.shape) if flag(training, "training of alpha_dropout") else x
 
 
 @checked
@@ -112,15 +112,15 @@ def feature_alpha_dropout(input: TensorLike, p: float = 0.5, training: bool = Fa
     >>> F.feature_alpha_dropout(st.ones((1, 3, 2)), training=False).shape
     (1, 3, 2)
     """
-    x = constant(input)
+    x, p = constant(input), probability(p, "feature_alpha_dropout")
     if not flag(training, "training of feature_alpha_dropout"):
         return x
-    return affine("feature_alpha_dropout", x, p, (*x.shape[:2], *(1,) * (x.ndim - 2)))
+    return affine(x, p, (*x.shape[:2], *(1,) * (x.ndim - 2)))
 
 
-def affine(name: str, x: Tensor, p: float, shape: Sequence[int]) -> Tensor:
+def affine(x: Tensor, p: float, shape: Sequence[int]) -> Tensor:
     """What is dropped, with the mean and the variance of before."""
-    if probability(p, name) in (0, 1):
+    if p in (0, 1):
         return x * float(1 - p) if p else x
     a = ((1 - p) * (1 + p * ALPHA ** 2)) ** -0.5
     return where(random.bernoulli(1 - p, shape), x, ALPHA) * a - a * p * ALPHA
@@ -131,13 +131,15 @@ def rrelu(input: TensorLike, lower: float = 1 / 8, upper: float = 1 / 3, trainin
           ) -> Tensor:
     """The leaky rectifier whose slopes are drawn between `lower` and `upper` when `training`, and their mean else.
 
-    x where it is not negative, else slope * x (Xu et al., 2015). x has any shape. Raises DTypeError for complex
-    numbers.
+    x where it is not negative, else slope * x (Xu et al., 2015). x has any shape. Raises ShapeError where lower is
+    above upper, DTypeError for complex numbers.
 
     >>> F.rrelu(st.tensor([-24.0, 1.0])).tolist()
     [-5.5, 1.0]
     """
     x, lower, upper = constant(input), number(lower, "lower of rrelu"), number(upper, "upper of rrelu")
+    if lower > upper:
+        raise ShapeError(f"rrelu needs lower <= upper, got {lower} and {upper}")
     slope = random.rand(x.shape, dtype=x.dtype) * (upper - lower) + lower \
         if flag(training, "training of rrelu") else (lower + upper) / 2
     return where(x >= 0, x, x * slope)

@@ -13,7 +13,7 @@ from stele.arrays.tensor import Tensor, TensorLike, constant, lift
 from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import quotient
-from stele.ir.types import product, same, show
+from stele.ir.types import is_zero, product, same, show
 from stele.ops import functional
 from stele.ops.arguments import positive, wholes
 from stele.ops.elementwise.unary import rsqrt, square
@@ -70,7 +70,8 @@ def group_norm(input: Value, num_groups: int, weight: Value | None = None, bias:
     """Examples (N, C, *) normalised per group of neighbouring channels (Wu and He, 2018).
 
     (x - mean) / sqrt(variance + `eps`) over a group and all that stands behind it, times `weight`, plus `bias`, both
-    (C,). Of floats. Raises ShapeError where `num_groups` does not divide the channels.
+    (C,). Of floats. Raises ShapeError where `num_groups` does not divide the channels, and for one example of which a
+    group has one number (PyTorch's rule).
 
     >>> F.group_norm(st.tensor([[1.0, 3.0, 10.0, 30.0]]), 2, eps=0).tolist()
     [[-1.0, 1.0, -1.0, 1.0]]
@@ -80,9 +81,17 @@ def group_norm(input: Value, num_groups: int, weight: Value | None = None, bias:
         raise ShapeError(f"group_norm needs (N, C, *) with C a multiple of num_groups={groups}, got "
                          f"{show(input.shape)}")
     n, channels, *rest = input.shape
+    if is_zero(product((n, quotient(channels, groups), *rest)) - 1):
+        raise alone("group_norm", "one number in a group", input.shape)
     parts = reshape(input, (n, groups, quotient(channels, groups), *rest))
     y = functional.normalize(parts, axis=tuple(range(2, parts.ndim)), eps=eps)
     return scaled(reshape(y, input.shape), weight, bias)
+
+
+def alone(name: str, what: str, shape: Any, hint: str | None = None) -> ShapeError:
+    """An error that says of what there is no variance."""
+    return ShapeError(f"{name} of {what} has no variance to divide by, only zeros to give, got {show(tuple(shape))}",
+                      hint=hint)
 
 
 def scaled(y: Value, weight: Value | None, bias: Value | None) -> Value:
@@ -121,10 +130,11 @@ def batch_norm(input: TensorLike, running_mean: Tensor | None, running_var: Tens
     (x - mean) / sqrt(variance + `eps`): when `training` of the batch, which `running_mean` and `running_var` (C,),
     where given, then follow, running = (1 - momentum) * running + `momentum` * batch, with the unbiased variance; else
     of the running ones. Of no examples there are none to follow. Integers become float32. Raises ShapeError for fewer
-    than two axes, and where running statistics are missing.
+    than two axes, where running statistics are missing, and when training for one number of each channel and for an eps
+    that is not above 0.
 
     >>> x = st.tensor([[1.0], [3.0]])
-    >>> F.batch_norm(x, st.zeros(1), st.ones(1), training=True, eps=0).tolist()
+    >>> F.batch_norm(x, st.zeros(1), st.ones(1), training=True).round(3).tolist()
     [[-1.0], [1.0]]
     """
     return over_batch(constant(input), running_mean, running_var, weight, bias, training, momentum, eps)
@@ -139,10 +149,15 @@ def over_batch(x: Tensor, running_mean: Tensor | None, running_var: Tensor | Non
         raise ShapeError(f"batch_norm needs (N, C, *), got {x.shape}", hint="Write x[:, None] for one channel.")
     axes = (0, *range(2, x.ndim))
     if training:
+        if not eps > 0:
+            raise ShapeError(f"batch_norm in training needs an eps above 0, got {eps}")
         mean, var = x.mean(axis=axes), x.var(axis=axes)
         n = x.size // x.shape[1] if x.shape[1] else 0
         if n == 0:      # nothing has no statistics, and none follow it
             mean, var = zeros_like(mean), ones_like(var)
+        elif is_zero(n - 1):
+            raise alone("batch_norm in training", "one number of each channel", x.shape, "Give it larger batches, with "
+                        "data.Loader(..., drop_last=True) for the last one, or write model.eval() to use the model.")
         else:
             follow(running_mean, running_var, mean.detach(), var.detach(), n, momentum)
     elif running_mean is None or running_var is None:
@@ -162,7 +177,8 @@ def instance_norm(input: TensorLike, running_mean: Tensor | None = None, running
 
     With `use_input_stats` by its own mean and variance, which `running_mean` and `running_var` (C,), where given, then
     follow, as in `batch_norm` and as means over the examples; else by the running ones. `weight`, `bias`, `momentum`
-    and `eps` are as there. Of floats. Raises ShapeError for fewer than three axes.
+    and `eps` are as there. Of floats. Raises ShapeError for fewer than three axes and, with its own statistics, for one
+    number of each channel.
 
     >>> F.instance_norm(st.tensor([[[1.0, 3.0], [10.0, 30.0]]]), eps=0).tolist()
     [[[-1.0, 1.0], [-1.0, 1.0]]]
@@ -173,6 +189,8 @@ def instance_norm(input: TensorLike, running_mean: Tensor | None = None, running
                          hint="Write x[None] for one example.")
     if not use_input_stats:
         return batch_norm(x, running_mean, running_var, weight, bias, eps=eps)
+    if is_zero(product(x.value.shape[2:]) - 1):
+        raise alone("instance_norm", "one number of each channel", x.shape)
     axes = tuple(range(2, x.ndim))
     if running_mean is not None or running_var is not None:
         mean, var = x.mean(axis=axes).mean(axis=0), x.var(axis=axes).mean(axis=0)

@@ -33,8 +33,12 @@ def windows(name: str, x: Value, axes: int, kernel_size: Each, stride: Each | No
     """Where the windows of a pool lie in x."""
     size = each(kernel_size, f"kernel_size of {name}", 1, axes)
     step = size if stride is None or stride == () else each(stride, f"stride of {name}", 1, axes)
-    return geometry(planes(name, x, axes), axes, size, step, each(padding, f"padding of {name}", 0, axes),
-                    each(dilation, f"dilation of {name}", 1, axes), ceil_mode)
+    sides = each(padding, f"padding of {name}", 0, axes)
+    if any(2 * p > k for p, k in zip(sides, size)):
+        raise ShapeError(f"{name} takes a padding of at most half its kernel_size, got {sides} for {size}",
+                         hint="Write F.pad(x, widths) before it for more.")
+    return geometry(planes(name, x, axes), axes, size, step, sides, each(dilation, f"dilation of {name}", 1, axes),
+                    ceil_mode)
 
 
 def maxima(x: Value, at: Geometry, return_indices: bool) -> Any:

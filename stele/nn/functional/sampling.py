@@ -7,7 +7,7 @@ from itertools import product as every
 from stele.errors import OptionError, ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim
-from stele.ir.types import int64, product, same, show
+from stele.ir.types import int64, is_zero, product, same, show
 from stele.ops.along import take_along
 from stele.ops.arguments import choice
 from stele.ops.contraction import matmul
@@ -34,6 +34,8 @@ def affine_grid(theta: Value, size: Sequence[int], align_corners: bool | None = 
         raise ShapeError("affine_grid needs theta (N, 2, 3) and a size (N, C, H, W), or (N, 3, 4) and (N, C, D, H, W), "
                          f"got {show(theta.shape)} and {tuple(size)}")
     last = tuple(size[2:])
+    if any(map(is_zero, last)):
+        raise ShapeError(f"affine_grid needs an image of a pixel or more, got the size {tuple(size)}")
     own = [spaced(n, bool(align_corners), theta) for n in last]
     lines = [broadcast(expand_dims(v, tuple(j for j in range(axes) if j != k)), last) for k, v in enumerate(own)]
     base = stack([*lines[::-1], full(last, 1.0, theta.dtype)], axis=-1)

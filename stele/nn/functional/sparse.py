@@ -140,6 +140,9 @@ def embedding_bag(input: TensorLike, weight: TensorLike, offsets: TensorLike | N
     if index.ndim != (2 if offsets is None else 1) or (offsets is not None and constant(offsets).ndim != 1):
         raise ShapeError(f"embedding_bag needs integers (bags, n), or a row of them with offsets, got {index.shape}"
                          + (" and offsets" if offsets is not None else ""))
+    if mode == "max" and (sparse or scale_grad_by_freq):
+        raise OptionError(f"{'sparse' if sparse else 'scale_grad_by_freq'} of embedding_bag is for mode 'mean' and "
+                          "'sum', not 'max'")
     if per_sample_weights is not None and mode != "sum":
         raise OptionError(f"per_sample_weights of embedding_bag are for mode 'sum', not {mode!r}")
     if max_norm is not None:
