@@ -40,11 +40,13 @@ TOP = FLOORS[-1].split()
 
 # Files that may load a module inside a function: passes and backends by name, rooms and families that load when named,
 # commands and their arguments when they are asked for, devices when they are first named, what measures a machine, a
-# workload's program by name, the disk where Python's own code of long calls is.
+# workload's program by name, what reads models that did not run before, the disk where Python's own code of long calls
+# is.
 LOADERS = ("stele/pipeline.py", "stele/__init__.py", "stele/data/__init__.py", "stele/ops/__init__.py", "stele/cli.py",
            "stele/commands/arguments.py", "stele/commands/options.py", "stele/backend/devices.py",
            "stele/backend/cpu/tuned.py", "stele/backend/cpu/pool.py", "stele/backend/source.py",
-           "stele/rosetta/bench.py", "stele/interop/introduce.py", "stele/commands/models.py")
+           "stele/rosetta/bench.py", "stele/interop/introduce.py", "stele/interop/onnx/__init__.py",
+           "stele/interop/onnx/ready.py", "stele/commands/models.py")
 
 IN_THE_ROOT = {
     ".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "NOTICE", "README.md",

@@ -10,7 +10,7 @@ from typing import Any
 from stele.ir.origin import HOUSE
 from stele.ir.stages import show
 
-LONG = 2000     # letters of a text that takes longer to compile than to find on the disk: half a millisecond
+LONG = 1000     # letters of a text that takes longer to compile than to find on the disk: a quarter of a millisecond
 
 
 def written(name: str, lines: Sequence[str], known: dict[str, Any]) -> Callable[..., Any]:

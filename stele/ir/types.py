@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import eq, ge, lt, ne
 from sys import intern
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -183,7 +183,7 @@ def dtype(of: object) -> DType:
     """
     if isinstance(of, DType):
         return of
-    if isinstance(of, np.dtype) and (found := NAMED.get(of)) is not None:   # its name would take NumPy 2 us
+    if isinstance(of, np.dtype) and (found := NAMED.get(cast(Any, of))) is not None:    # its name would take 2 us
         return found
     if of is None:
         raise DTypeError("None is no dtype", hint="Leave dtype out for the usual one, or write 'float32'.")

@@ -147,10 +147,10 @@ class Cache:
         try:
             with files.regular(key, folder, follow=False) as file:
                 why = _fault(os.fstat(file.fileno()), self.limit)
-                entry = b"" if why else file.read()
-                if not why and entry[:_HEADER] == _head(key, entry[_HEADER:]):
+                head, content = (b"", b"") if why else (os.read(file.fileno(), _HEADER), file.read())     # in one piece
+                if not why and head == _head(key, content):
                     _touch(file.fileno())
-                    return entry[_HEADER:]
+                    return content
                 why = why or "is damaged or another entry"
         except FileNotFoundError:
             return None
@@ -256,7 +256,8 @@ def digest(*parts: str | bytes) -> str:
     total = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
-        total.update(len(data).to_bytes(8, "little") + data)
+        total.update(len(data).to_bytes(8, "little"))
+        total.update(data)
     return total.hexdigest()
 
 
@@ -271,11 +272,16 @@ def together(*parts: bytes) -> bytes:
 
 def apart(entry: bytes) -> list[bytes]:
     """What `together` put together."""
-    parts: list[bytes] = []
-    at = 0
-    while at < len(entry):
-        size = int.from_bytes(entry[at:at + 8], "little")
-        parts.append(entry[at + 8:at + 8 + size])
+    return [*map(bytes, seen(entry))]
+
+
+def seen(entry: bytes) -> list[memoryview]:
+    """What `together` put together, as it lies there."""
+    whole, at = memoryview(entry), 0
+    parts: list[memoryview] = []
+    while at < len(whole):
+        size = int.from_bytes(whole[at:at + 8], "little")
+        parts.append(whole[at + 8:at + 8 + size])
         at += 8 + size
     return parts
 
@@ -286,11 +292,15 @@ def fingerprint() -> str:
 
     Sources count by name, size and time, so that an edit of the compiler compiles everything anew.
     """
-    return digest(llvmlite.__version__, *sorted(_sources()))
+    return digest(llvmlite.__version__, *sources(*COMPILER))
 
 
-def _sources() -> Iterator[str]:
-    folders = [*COMPILER]
+def sources(*folders: str) -> list[str]:
+    """The sources in folders of Stele and those in them, each with its size and time; in "" alone those of no other."""
+    return sorted(_sources([*folders]))
+
+
+def _sources(folders: list[str]) -> Iterator[str]:
     while folders:
         folder = folders.pop()
         with os.scandir(_PACKAGE + folder) as entries:

@@ -9,6 +9,7 @@ import stele as st
 from stele import nn
 from stele.errors import ArgumentError, DataError
 from stele.interop.imported import Imported, unheard
+from stele.interop.onnx.fold import folded
 from stele.interop.onnx.model import Function, Graph, Input, Model, Node, graphs
 from stele.interop.onnx.reader import read
 from stele.interop.onnx.run import is_defined, run, schema_of
@@ -61,20 +62,28 @@ class OnnxModule(Imported):
         """All outputs, in order."""
         given = self.named(x, named)
         values = dict.fromkeys((i.name for i in self.inputs), None) | self.weights
-        return run(self.model.graph, values | {name: value(v) for name, v in given.items()}, self.model)
+        return run(self.model.graph, values | self.tensors(given), self.model)
 
     def named(self, x: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        """What is given by place and by name, by name. Raises ArgumentError for too much or too little."""
+        """What is given by place and by name, by name, in the model's order.
+
+        Raises ArgumentError for too much or too little.
+        """
         names = [i.name for i in self.inputs]
         known = {i.name for i in self.model.graph.inputs}
         for name in named.keys() - known:
             raise unheard("the model has no input", name, names, known)
         given = {**dict(zip(names, x)), **named}
+        given = {name: given[name] for name in (*names, *given) if name in given}
         lacking = [i.name for i in self.inputs if i.name not in given and i.kind != "optional"]
         if lacking or len(x) > len(names):
             raise ArgumentError(f"the model takes {len(names)} inputs ({', '.join(map(described, self.inputs))}), "
                                 f"got {len(given) if lacking else len(x)}")
         return given
+
+    def tensors(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What is given by name, as tensors where there are such."""
+        return {name: value(x) for name, x in given.items()}
 
     @property
     def dims(self) -> dict[str, dict[int, str]]:
@@ -138,7 +147,13 @@ def load(source: Any) -> OnnxModule:
     >>> so.load(onnx.parser.parse_model(text))(st.tensor([-1.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    return OnnxModule(checked(read(source)))
+    return made_of(source)
+
+
+def made_of(source: Any, to_run: bool = False) -> OnnxModule:
+    """The model of a source; `to_run` alone, its normalisations may be part of convolutions."""
+    model = checked(read(source))
+    return OnnxModule(folded(model) if to_run else model)
 
 
 def checked(model: Model) -> Model:

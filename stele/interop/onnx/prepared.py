@@ -1,22 +1,20 @@
-"""What `onnx.backend` asks of a backend: prepare a model, run it, say which devices there are."""
+"""Models that are ready to run, as `onnx.backend` wants them: read and traced only where they never ran before."""
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-import numpy as np
-import onnx
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import stele as st
-from stele.errors import DataError, DeviceError, SteleError
-from stele.interop.onnx.fold import folded
-from stele.interop.onnx.model import Array
-from stele.interop.onnx.module import OnnxModule, checked, load
-from stele.interop.onnx.reader import read
-from stele.interop.onnx.values import value
-from stele.ops.arguments import flag, instance, sequence
+from stele.errors import DeviceError, SteleError
+from stele.interop.onnx.ready import Ready, made_of
+from stele.ir.graph import Graph
+from stele.ops.arguments import flag
+
+if TYPE_CHECKING:
+    from stele.interop.onnx.module import OnnxModule
 
 
 class Prepared:
@@ -35,22 +33,47 @@ class Prepared:
     (array([0., 2.], dtype=float32),)
     """
 
-    def __init__(self, module: OnnxModule, compiled: bool = True) -> None:
-        self.module, self.note = module, ""
+    def __init__(self, module: OnnxModule | None, compiled: bool = True, ready: Ready | None = None) -> None:
+        self.own, self.ready, self.note = module, ready, ""
         flag(compiled, "compiled of a prepared model")
         def program(given: dict[str, Any]) -> list[Any]:
-            return module.values(**given)
+            return self.model.values(**given)
 
-        self.ways: list[Callable[[dict[str, Any]], list[Any]]] = [*([st.compile(program)] if compiled else []), program]
+        self.compiled = st.compile(program)
+        self.ways: list[Callable[[dict[str, Any]], list[Any]]] = [*([self.compiled] if compiled else []), program]
+
+    @property
+    def model(self) -> OnnxModule:
+        """The module; what ran before has none until it is needed."""
+        if self.own is None:
+            assert self.ready is not None
+            self.own = self.ready.module()
+        return self.own
+
+    @property
+    def module(self) -> OnnxModule:
+        """The module, for whoever may change it: what was kept of its file counts no more."""
+        found, self.ready = self.model, None
+        return found
 
     def run(self, inputs: Any, **options: Any) -> tuple[Any, ...]:
         """The outputs as arrays, for `inputs` in order or by name."""
-        given = self.module.named(() if isinstance(inputs, Mapping) else inputs if isinstance(inputs, list | tuple)
-                                  else (inputs,), inputs if isinstance(inputs, Mapping) else {})
-        given = {name: value(x) for name, x in given.items()}
+        if self.ready is not None and (given := named(self.ready.names, inputs)) is not None \
+                and (session := self.ready.session(given, self.graph)) is not None:
+            return tuple(map(array, session(given)))
+        given = self.model.named(() if isinstance(inputs, Mapping) else inputs if isinstance(inputs, list | tuple)
+                                 else (inputs,), inputs if isinstance(inputs, Mapping) else {})
         with st.no_grad():
-            made = self.computed(given)
+            made = self.computed(self.model.tensors(given))
+        if self.ready is not None and not self.note:
+            self.ready.keep([i.name for i in self.model.inputs], given, self.compiled)
         return tuple(map(array, made))
+
+    def graph(self, given: dict[str, Any]) -> Graph:
+        """The graph of the program for inputs like these, the first that there are."""
+        with st.no_grad():
+            self.compiled(self.model.tensors(given))
+        return self.compiled.programs[0].graph
 
     def computed(self, given: dict[str, Any]) -> list[Any]:
         """The values of all outputs, in the first way that can give them; ways that cannot are not tried again."""
@@ -67,6 +90,15 @@ class Prepared:
                     self.ways, self.note = self.ways[k:], why
                 return made
         raise AssertionError("a model runs in one way at least")
+
+
+def named(names: Sequence[str] | None, inputs: Any) -> dict[str, Any] | None:
+    """Inputs by these names, in their order; None where they are no such: a model says what is wrong with them."""
+    if names is None or not isinstance(inputs, Mapping | list | tuple) or len(inputs) != len(names):
+        return None
+    if not isinstance(inputs, Mapping):
+        return dict(zip(names, inputs))
+    return {name: inputs[name] for name in names} if all(name in inputs for name in names) else None
 
 
 def array(x: Any) -> Any:
@@ -92,42 +124,10 @@ def prepare(model: Any, device: str = "CPU", compiled: bool = True, **options: A
     if not supports_device(device):
         raise DeviceError(f"ONNX models run on the CPU here, not on {device}")
     flag(compiled, "compiled of prepare")
-    found = checked(read(model))
-    return Prepared(OnnxModule(folded(found) if compiled else found), compiled)
-
-
-def run_model(model: Any, inputs: Any, device: str = "CPU", **options: Any) -> tuple[Any, ...]:
-    """The outputs of a `model` for these `inputs` on a `device`, once: nothing is compiled, whatever `options` say.
-
-    Raises DataError for what is no model, DeviceError for another device than the CPU.
-
-    >>> import onnx
-    >>> import stele.interop.onnx as so
-    >>> text = '<ir_version: 8, opset_import: ["": 17]> g (float[n] x) => (float[n] y) {y = Relu(x)}'
-    >>> so.run_model(onnx.parser.parse_model(text), [np.array([-1.0, 2.0], "f4")])
-    (array([0., 2.], dtype=float32),)
-    """
-    return prepare(model, device, compiled=False).run(inputs)
-
-
-def run_node(node: Any, inputs: Sequence[Array], device: str = "CPU", **options: Any) -> tuple[Any, ...]:
-    """The outputs of one `node`, an `onnx.NodeProto`, for these `inputs` on a `device`, whatever `options` say.
-
-    Raises DataError for an op that there is not, ArgumentError for what is no node or no array, DeviceError for another
-    device than the CPU.
-
-    >>> import onnx
-    >>> import stele.interop.onnx as so
-    >>> so.run_node(onnx.helper.make_node("Neg", ["x"], ["y"]), [np.ones(2, "f4")])
-    (array([-1., -1.], dtype=float32),)
-    """
-    instance(node, "node", onnx.NodeProto)
-    given: list[Any] = [x if isinstance(x, np.generic) else instance(x, "every input of a node", np.ndarray)
-                        for x in sequence(inputs, "inputs", "a list of arrays")]
-    values = [onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-              for name, x in zip(node.input, given)]
-    outputs = [onnx.ValueInfoProto(name=name) for name in node.output]
-    return run_model(onnx.helper.make_model(onnx.helper.make_graph([node], "node", values, outputs)), given, device)
+    if not compiled or not isinstance(model, str | Path | bytes):
+        return Prepared(made_of(model, to_run=compiled), compiled)
+    ready = Ready(model)
+    return Prepared(None if ready.names is not None else ready.module(), ready=ready)
 
 
 def supports_device(device: str) -> bool:
@@ -139,21 +139,3 @@ def supports_device(device: str) -> bool:
     """
     asked: Any = device
     return isinstance(asked, str) and asked.partition(":")[0] == "CPU"
-
-
-def is_compatible(model: Any, device: str = "CPU", **options: Any) -> bool:
-    """Whether every node of a `model` can run on a `device`, whatever `options` say; `prepare` says what it lacks.
-
-    >>> import onnx
-    >>> import stele.interop.onnx as so
-    >>> text = '<ir_version: 8, opset_import: ["": 17]> g (float[n] x) => (float[n] y) {y = Relu(x)}'
-    >>> so.is_compatible(onnx.parser.parse_model(text)), so.is_compatible(b"no model")
-    (True, False)
-    """
-    if not supports_device(device):
-        return False
-    try:
-        load(model)
-    except DataError:
-        return False
-    return True

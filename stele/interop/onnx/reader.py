@@ -13,9 +13,9 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import external_data_helper, helper, numpy_helper
 
-from stele import files
 from stele.errors import DataError
 from stele.interop.onnx.model import Array, Function, Graph, Input, Model, Node, Reference, graphs
+from stele.interop.onnx.source import content
 from stele.ops.arguments import refuse
 
 A = onnx.AttributeProto
@@ -41,15 +41,9 @@ def parsed(source: Any) -> Any:
         return source
     if not isinstance(source, str | Path | bytes | bytearray | memoryview):
         refuse("a model of ONNX", "a path, bytes, or what onnx.load gives", source)
-    if isinstance(source, str | Path):
-        try:
-            with files.regular(files.located(source)) as file:
-                source = file.read()
-        except OSError as error:
-            raise DataError(f"cannot read {source}: {error.strerror or error}") from None
     proto = onnx.ModelProto()
     try:
-        proto.ParseFromString(source if isinstance(source, bytes) else bytes(memoryview(source)))
+        proto.ParseFromString(content(source) if isinstance(source, str | Path | bytes) else bytes(memoryview(source)))
     except DecodeError:
         raise DataError("this is no ONNX model: its bytes are no protocol buffer",
                         hint="Was it downloaded whole? A Git LFS pointer is a text of three lines.") from None
