@@ -143,6 +143,14 @@ def test_a_model_of_a_file_has_rows(name: str, tmp_path: Path) -> None:
     assert all(e.ms > 0 and not e.note and e.cold and e.memory for e in run.entries) and len(run.entries) == len(found)
 
 
+def test_products_and_convolutions_of_a_model_are_counted(tmp_path: Path) -> None:
+    of = {"matmul": "z = Transpose(x)\n  w = MatMul(x, z)\n  y = MatMul(w, x)",
+          "looks": "z = NonZero(x)\n  y = Cast<to=1>(z)"}
+    files = {name: net(tmp_path, name, "float[n,3] x", body) for name, body in of.items()}
+    found = {name: [row.flops for row in rows_of(file)] for name, file in files.items()}
+    assert found == {"matmul": [2 * 2 * 3 * n * n for n in (1, 32)], "looks": [0, 0]}
+
+
 @pytest.mark.parametrize("inputs", ["float[n,m] x", "string[3] x", "bfloat16[3] x"])
 def test_inputs_that_nobody_can_draw(inputs: str, tmp_path: Path) -> None:
     file = net(tmp_path, "odd", inputs, "y = Cast<to=1>(x)")
