@@ -38,17 +38,19 @@ PEERS = {       # what both libraries make of one line
 }
 
 
-def parameters(count: int | None = None) -> list[st.Tensor]:
-    return [st.tensor(w, requires_grad=True) for w in START[:count]]
+def parameters(count: int | None = None, dtype: str = "float32") -> list[st.Tensor]:
+    return [st.tensor(w, requires_grad=True, dtype=dtype) for w in START[:count]]
 
 
 Style = Callable[[Any], Any]
 
 
-def descended(make: Callable[[list[st.Tensor]], Any], style: Style, count: int | None = None) -> list[Array]:
-    """The parameters behind the given slopes."""
-    own = parameters(count)
+def descended(make: Callable[[list[st.Tensor]], Any], style: Style, count: int | None = None, dtype: str = "float32",
+              schedule: Callable[[Any], Any] | None = None) -> list[Array]:
+    """The parameters behind the given slopes, after each of which a schedule goes on."""
+    own = parameters(count, dtype)
     optimizer = make(own)
+    rates = schedule(optimizer) if schedule else None
 
     def step(*slopes: st.Tensor) -> None:
         optimizer.zero_grad()
@@ -57,7 +59,9 @@ def descended(make: Callable[[list[st.Tensor]], Any], style: Style, count: int |
 
     step = style(step)
     for slopes in SLOPES:
-        step(*map(st.tensor, slopes[:count]))
+        step(*(st.tensor(g, dtype=dtype) for g in slopes[:count]))
+        if rates is not None:
+            rates.step()
     assert style is IMPERATIVE or step.traces == 1
     return [p.numpy() for p in own]
 
@@ -148,6 +152,92 @@ def test_twenty_steps_follow_their_formula(name: str, style: Style) -> None:
         next(walk)
         wanted.append([walk.send(slopes[k].astype(np.float64)) for slopes in SLOPES][-1])
     close(descended(make, style, count), wanted)
+
+
+WIDE = {name: (code, "") for name, code in PEERS.items()} | {
+    "one cycle": ("SGD(p, 0.1, momentum=0.9)", "OneCycleLR(o, 0.2, 21, cycle_momentum=True)"),
+    "waves": ("AdamW(p, 0.1)", "CyclicLR(o, 0.01, 0.2, 3, 4, mode='triangular2', cycle_momentum=True)"),
+    "cosine": ("SGD(p, 0.1)", "CosineAnnealingLR(o, 8, 0.01)"),
+    "chain": ("Adam(p, 0.1)", "ChainedScheduler([LinearLR(o, 0.3, total_iters=4), ExponentialLR(o, 0.9)])")}
+
+
+def in_float64(torch: Any, optimizer: str, schedule: str) -> list[Array]:
+    """20 steps of PyTorch's, which keeps some numbers of its own in the usual dtype."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        own = [torch.tensor(w.astype("f8"), requires_grad=True) for w in START]
+        o = eval(optimizer, vars(torch.optim) | {"p": own})
+        rates = eval(schedule, vars(torch.optim.lr_scheduler) | {"o": o}) if schedule else None
+        for slopes in SLOPES:
+            for p, g in zip(own, slopes, strict=True):
+                p.grad = torch.tensor(g.astype("f8"))
+            o.step()
+            if rates is not None:
+                rates.step()
+        return [p.detach().numpy().copy() for p in own]
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_twenty_steps_in_float64_are_those_of_pytorch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rates, betas and counts are no coarser than the parameters."""
+    monkeypatch.setenv("STELE_BACKEND", "reference")
+    told = torch_gives("optimizers_in_float64", lambda torch: [
+        x for optimizer, schedule in WIDE.values() for x in in_float64(torch, optimizer, schedule)])
+    optimizer, schedule = WIDE[name]
+    made = descended(lambda p: eval(optimizer, vars(optim) | {"p": p}), IMPERATIVE, dtype="float64", schedule=(
+        lambda o: eval(schedule, vars(optim) | {"o": o})) if schedule else None)
+    at = 3 * [*WIDE].index(name)
+    close(made, told[at:at + 3], 1e-14)
+
+
+@pytest.mark.parametrize("name", [*FORMULAS, "AdamW", "ASGD"])
+def test_compiled_steps_in_float64_are_those_of_their_formula(name: str) -> None:
+    if name in PEERS:
+        def make(p: list[st.Tensor]) -> Any: return eval(PEERS[name], vars(optim) | {"p": p})
+        wanted = descended(make, IMPERATIVE, dtype="float64")
+        close(descended(make, COMPILED, dtype="float64"), wanted, 1e-13)
+        return
+    make, formula, count = FORMULAS[name]
+    wanted = []
+    for k in range(count):
+        walk = formula(START[k].astype(np.float64))
+        next(walk)
+        wanted.append([walk.send(slopes[k].astype(np.float64)) for slopes in SLOPES][-1])
+    close(descended(make, COMPILED, count, "float64"), wanted, 1e-12)
+
+
+def test_parameters_of_two_widths_move_each_in_its_own() -> None:
+    """What is beside a float64 makes no float32 wider, and the other way round; a state brings them back."""
+    narrow, wide = parameters(1)[0], parameters(1, "float64")[0]
+    optimizer = optim.NAdam([narrow, wide], 0.1)
+    alone = descended(lambda p: optim.NAdam(p, 0.1), IMPERATIVE, 1)[0], \
+        descended(lambda p: optim.NAdam(p, 0.1), IMPERATIVE, 1, "float64")[0]
+    for slopes in SLOPES:
+        for p in (narrow, wide):
+            p.grad = st.tensor(slopes[0], dtype=p.dtype)
+        optimizer.step()
+    close([narrow.numpy(), wide.numpy()], [*alone], 1e-15)
+    assert optimizer.lr.dtype == st.float64
+    assert {x.dtype for x in optimizer.states[0].tensors().values()} == {st.float32}
+    again = optim.NAdam([*parameters(1), *parameters(1, "float64")], 0.1)
+    again.load_state_dict(optimizer.state_dict())
+    assert [s.steps.dtype for s in again.states] == [st.float32, st.float64] and float(again.steps) == 20
+    assert optim.StepLR(again, 1, 0.5).get_last_lr() == [0.1] and "lr=0.1" in repr(again)
+
+
+def test_means_in_float64_are_no_coarser() -> None:
+    x, y = st.tensor([0.1], dtype="float64"), st.tensor([0.1])
+    ema, swa = optim.EMA([x, y], 0.999, warm=True), optim.SWA([x])
+    mean, seen = 0.1, [0.3, 0.7]
+    for t, new in enumerate(seen, 1):
+        x.assign([new])
+        ema.update(), swa.update()
+        d = min(0.999, (1 + t) / (10 + t))
+        mean = d * mean + (1 - d) * new
+    assert float(ema.means[0]) == pytest.approx(mean, rel=1e-15) and ema.means[1].dtype == st.float32
+    assert float(swa.means[0]) == pytest.approx(0.5, rel=1e-15)
 
 
 def by_place(made: Any) -> list[str]:

@@ -5,10 +5,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from stele.arrays import functions as F
 from stele.arrays.creation import full_like, ones, zeros_like
+from stele.arrays.namespace import finfo
 from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor
 from stele.errors import GraphError
@@ -171,7 +170,7 @@ class NAdam(Adam):
 
     def begun(self, p: Tensor, s: State) -> State:
         super().begun(p, s)
-        s.product = ones((), device=HOME)
+        s.product = ones((), dtype=s.width, device=HOME)
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
@@ -424,7 +423,7 @@ class Adafactor(Counting):
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
         new = s.steps ** s.beta2_decay
-        least = float(np.finfo(np.float32).eps) if s.eps[0] is None else s.eps[0]
+        least = finfo(p.dtype).eps if s.eps[0] is None else s.eps[0]
         rate = F.maximum(root(p), s.eps[1]) * F.minimum(s.lr, F.rsqrt(s.steps))
         if p.ndim > 1:
             for held, axis in ((s.rows, -1), (s.columns, -2)):

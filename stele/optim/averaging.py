@@ -14,7 +14,7 @@ from stele.errors import DataError
 from stele.ir.types import HOME
 from stele.ops.arguments import number, positive
 from stele.optim.checks import checked
-from stele.optim.optimizer import Group, Optimizer, needs_optimizer
+from stele.optim.optimizer import Group, Optimizer, fitting, needs_optimizer, width
 
 
 class Averaging:
@@ -25,7 +25,7 @@ class Averaging:
         self.parameters = list(parameters)
         with no_grad():
             self.means = [p.detach().clone() for p in self.parameters]
-        self.count = zeros((), device=HOME)
+        self.count = zeros((), dtype=width(self.parameters), device=HOME)
 
     def weight(self) -> Any:
         """The weight of what the parameters are now."""
@@ -37,7 +37,7 @@ class Averaging:
             self.count += 1
             weight = self.weight()
             for m, p in zip(self.means, self.parameters, strict=True):
-                m.assign(m + (p - m) * weight)
+                m.assign(m + (p - m) * fitting(weight, width([m])))
 
     @contextmanager
     def applied(self) -> Generator[None]:

@@ -55,7 +55,7 @@ class SGD(Optimizer):
         if s.momentum:
             s.velocity = zeros_like(p)
         if s.dampening:
-            s.damped = zeros((), device=HOME)       # 1 from the second step on
+            s.damped = zeros((), dtype=s.width, device=HOME)       # 1 from the second step on
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
@@ -144,8 +144,8 @@ class Rprop(Optimizer):
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
         (less, more), agreed = s.etas, F.sign(g * s.before)
-        factor = where(agreed > 0, more, where(agreed < 0, less, 1.0))
-        s.length.assign(F.clip(s.length * factor, *s.step_sizes))
+        length = where(agreed > 0, s.length * more, where(agreed < 0, s.length * less, s.length))
+        s.length.assign(F.clip(length, *s.step_sizes))
         g = where(agreed < 0, 0.0, g)
         p.assign(p - F.sign(g) * s.length)
         s.before.assign(g)

@@ -535,9 +535,9 @@ class Cycle(Schedule):
             if isinstance(now, Tensor):     # which a compiled step reads anew
                 now.assign(new)
             elif is_adam:
-                group["betas"] = (tensor(new, device=HOME), *group["betas"][1:])
+                group["betas"] = (tensor(new, dtype=group.lr.dtype, device=HOME), *group["betas"][1:])
             else:
-                group["momentum"] = tensor(new, device=HOME)
+                group["momentum"] = tensor(new, dtype=group.lr.dtype, device=HOME)
 
 
 class OneCycleLR(Cycle):

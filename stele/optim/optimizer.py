@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import reduce
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from stele.errors import ArgumentError, DataError, GraphError, kind
 from stele.interop.keywords import answering
 from stele.interop.names import OPTIMIZER
 from stele.ir.door import public
-from stele.ir.types import HOME
+from stele.ir.types import HOME, DType, float32, float64
 from stele.ops.arguments import choice, flag, function, is_dict, is_many, is_mapping, is_series, number, sequence
 from stele.optim.checks import checked, option
 from stele.saving import options_of
@@ -31,6 +32,9 @@ OWN = "params", "rate", "first", "optimizer"        # attributes of a group that
 
 class Group:
     """Parameters that move alike: tensors `params`, a rate `lr`, which is a tensor, and options by name.
+
+    The rate is a float64 where one of the parameters is, so that these move as far as the number says, and else a
+    float32.
 
     Options are attributes, and entries as in PyTorch: `group.lr = 0.1` or `group["lr"] = 0.1`. Entries are numbers,
     such as a rate of now; `group.lr` is the tensor that is rebound when a schedule moves on, as is `group["lr"]` inside
@@ -45,8 +49,8 @@ class Group:
 
     def __init__(self, params: list[Tensor], options: Mapping[str, Any], optimizer: Optimizer | None = None) -> None:
         own = {name: x for name, x in options.items() if name != "lr"}
-        vars(self).update(own, params=params, rate=tensor(float(options["lr"]), device=HOME), first=None,
-                          optimizer=optimizer)
+        rate = tensor(float(options["lr"]), dtype=width(params), device=HOME)
+        vars(self).update(own, params=params, rate=rate, first=None, optimizer=optimizer)
 
     optimizer: Optimizer | None
     params: list[Tensor]
@@ -55,7 +59,7 @@ class Group:
 
     @property
     def lr(self) -> Tensor:
-        """The learning rate, a float32 tensor of shape ()."""
+        """The learning rate, a tensor of shape ()."""
         return self.rate
 
     @lr.setter
@@ -96,9 +100,21 @@ def plain(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: (number_of(x[0]), *x[1:]) if name == "betas" else number_of(x) for name, x in options.items()}
 
 
-def shortest(rate: Any) -> float:
-    """The shortest number that a float32 stands for: 0.05, and not 0.05000000074505806."""
-    return float(str(np.float32(rate)))
+def shortest(rate: Tensor) -> float:
+    """The shortest number that a rate stands for in its dtype: 0.05, and not 0.05000000074505806."""
+    return float(str(rate.numpy()[()]))
+
+
+def width(tensors: Iterable[Tensor]) -> DType:
+    """The dtype of numbers beside tensors, such as their rate: float64 where one of them has it, and else float32."""
+    return float64 if any(x.dtype.real == float64 for x in tensors) else float32
+
+
+def fitting(option: Any, dtype: DType) -> Any:
+    """An option as parameters of a width take it: what a schedule moves is of that dtype."""
+    if isinstance(option, Tensor):
+        return option if option.dtype == dtype else option.astype(dtype)
+    return tuple(fitting(x, dtype) for x in option) if is_series(option) else option
 
 
 def is_moved(option: Any) -> bool:
@@ -115,15 +131,18 @@ def gone_on(own: Any, new: Any) -> Any:
 
 
 class State:
-    """What an optimiser knows of one parameter: the tensors that it remembers, and the options of its `group`."""
+    """What an optimiser knows of one parameter: the tensors that it remembers, and the options of its `group`.
 
-    def __init__(self, group: Group) -> None:
-        self.group = group
+    Numbers that are tensors are of the parameter's `width`.
+    """
+
+    def __init__(self, group: Group, width: DType) -> None:
+        self.group, self.width = group, width
 
     def __getattr__(self, name: str) -> Any:
         if (group := vars(self).get("group")) is None:     # as yet: a copy is being made
             raise AttributeError(f"this state of no group has no {name!r}")
-        return getattr(group, name)
+        return fitting(getattr(group, name), self.width)
 
     def __setattr__(self, name: str, x: Any) -> None:
         vars(self)[name] = x
@@ -198,7 +217,7 @@ class Optimizer:
         self.check(options)
         made = Group(params, options, self)
         self.groups.append(made)
-        self.states += [self.begun(p, State(made)) for p in params]
+        self.states += [self.begun(p, State(made, width([p]))) for p in params]
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raises GraphError for options that a group cannot have."""
@@ -245,7 +264,7 @@ class Optimizer:
 
     @property
     def lr(self) -> Tensor:
-        """The learning rate, a float32 tensor of shape (): of several groups the first one's, and set, that of all."""
+        """The learning rate, a tensor of shape (): of several groups the first one's, and set, that of all."""
         return self.groups[0].rate
 
     @lr.setter
@@ -326,15 +345,15 @@ class Counting(Optimizer):
     """An optimiser whose formula depends on how many steps a parameter has taken, `s.steps`, from 1.
 
     Parameters that always moved together share their count, so that what follows from it is computed once; those that
-    are frozen from the beginning have one of their own.
+    are frozen from the beginning have one of their own, and so have those of another width.
     """
 
     def add_group(self, group: Mapping[str, Any]) -> None:
         known = len(self.states)
         super().add_group(group)
         added = [*zip(self.groups[-1].params, self.states[known:], strict=True)]
-        for is_moving in (True, False):
-            counted([s for p, s in added if p.requires_grad is is_moving], 0.0)
+        for is_moving, held in product((True, False), (float32, float64)):
+            counted([s for p, s in added if p.requires_grad is is_moving and s.width == held], 0.0)
 
     add_param_group = add_group
 
@@ -376,10 +395,11 @@ class Counting(Optimizer):
 
 
 def counted(states: list[State], n: float | Tensor) -> None:
-    """Has states share a count, from a number on."""
-    count = n if isinstance(n, Tensor) else tensor(n, device=HOME)
-    for s in states:
-        s.steps = count
+    """Has states of one width share a count, from a number on."""
+    if states:
+        count = n if isinstance(n, Tensor) else tensor(n, dtype=states[0].width, device=HOME)
+        for s in states:
+            s.steps = count
 
 
 def needs_optimizer(whose: object, x: Any) -> Optimizer:
