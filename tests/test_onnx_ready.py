@@ -86,7 +86,8 @@ def test_other_sizes_and_layouts(file: Path) -> None:
     assert not is_read(third)       # whose size the process before met first, once it read the model
 
 
-@pytest.mark.parametrize("wrong", [[X], [X, Z, X], {"x": X}, {"x": X, "y": Z}, X])
+@pytest.mark.parametrize("wrong", [[X], [X, Z, X], {"x": X}, {"x": X, "y": Z}, X, [X.astype("f8"), Z],
+                                   {"x": X, "z": Z.astype("i4")}])
 def test_wrong_inputs_are_refused_as_before(file: Path, wrong: Any) -> None:
     with pytest.raises(Exception) as first:
         so.prepare(file).run(wrong)

@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 import stele as st
 from stele import nn
 from stele.errors import ArgumentError, DataError
@@ -14,8 +16,9 @@ from stele.interop.onnx.model import Function, Graph, Input, Model, Node, graphs
 from stele.interop.onnx.reader import read
 from stele.interop.onnx.run import is_defined, run, schema_of
 from stele.interop.onnx.table import rule
-from stele.interop.onnx.values import value
+from stele.interop.onnx.values import dtype_named, value
 from stele.ir.door import public
+from stele.ir.types import DTYPES
 
 COMPARISONS = {"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"}
 MOST_NODES = 1_000_000      # of a model whose functions are written out
@@ -80,6 +83,16 @@ class OnnxModule(Imported):
             raise ArgumentError(f"the model takes {len(names)} inputs ({', '.join(map(described, self.inputs))}), "
                                 f"got {len(given) if lacking else len(x)}")
         return given
+
+    def refuse_others(self, given: Mapping[str, Any]) -> None:
+        """Raises ArgumentError where an array is of another dtype than the model says, which a trained one may be."""
+        for i in self.inputs:
+            x = given.get(i.name)
+            wanted = dtype_named(i.dtype).name if i.kind == "tensor" and i.dtype else ""
+            if isinstance(x, np.ndarray | st.Tensor) and {wanted, x.dtype.name} <= DTYPES.keys() \
+                    and x.dtype.name != wanted:
+                raise ArgumentError(f"the model takes {i.name} as {wanted}, got {x.dtype.name}",
+                                    hint=f"Write {i.name}.astype({wanted!r}).")
 
     def tensors(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is given by name, as tensors where there are such."""

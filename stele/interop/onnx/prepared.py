@@ -63,6 +63,7 @@ class Prepared:
             return tuple(map(array, session(given)))
         given = self.model.named(() if isinstance(inputs, Mapping) else inputs if isinstance(inputs, list | tuple)
                                  else (inputs,), inputs if isinstance(inputs, Mapping) else {})
+        self.model.refuse_others(given)
         with st.no_grad():
             made = self.computed(self.model.tensors(given))
         if self.ready is not None and not self.note:
