@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -87,11 +87,11 @@ class OnnxModule(Imported):
     def refuse_others(self, given: Mapping[str, Any]) -> None:
         """Raises ArgumentError where an array is of another dtype than the model says, which a trained one may be."""
         for i in self.inputs:
-            x = given.get(i.name)
+            x: Any = given.get(i.name)
             wanted = dtype_named(i.dtype).name if i.kind == "tensor" and i.dtype else ""
-            if isinstance(x, np.ndarray | st.Tensor) and {wanted, x.dtype.name} <= DTYPES.keys() \
-                    and x.dtype.name != wanted:
-                raise ArgumentError(f"the model takes {i.name} as {wanted}, got {x.dtype.name}",
+            got: str = cast(Any, x).dtype.name if isinstance(x, np.ndarray | st.Tensor) else ""
+            if got != wanted and {wanted, got} <= DTYPES.keys():
+                raise ArgumentError(f"the model takes {i.name} as {wanted}, got {got}",
                                     hint=f"Write {i.name}.astype({wanted!r}).")
 
     def tensors(self, given: Mapping[str, Any]) -> dict[str, Any]:
