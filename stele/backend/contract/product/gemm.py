@@ -85,7 +85,7 @@ class Side(Record):
 
     def is_packed(self, b: Code) -> ir.Value:
         """Whether this call packs an operand that it may read in place."""
-        return b.extent(self.spec.m) > few_rows(self.spec, self.operand)
+        return b.extent(self.spec.m) > few_rows(self.tile.machine, self.spec, self.operand)
 
     def pitch(self, b: Code) -> Int:
         """Elements of one panel of an operand packed once."""

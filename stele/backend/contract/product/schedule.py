@@ -90,7 +90,7 @@ def schedule(machine: Machine, spec: Gemm, left: Operand, right: Operand, precis
     depth = spec.k if isinstance(spec.k, int) else 256
     lies = right.plain is not None and right.plain.strides[2] == 1
     either = lies and not isinstance(spec.m, int) and not right.batched and not right.steady
-    few = lies and (either or rows[-1] <= few_rows(spec, right))
+    few = lies and (either or rows[-1] <= few_rows(machine, spec, right))
     whole = few and isinstance(spec.n, int) and spec.n % lanes == 0
     batch = spec.batch if isinstance(spec.batch, int) else 1
     large = Price(machine, spec.dtype, left=LEFT * machine.pace, far=machine.far)
@@ -125,10 +125,13 @@ def schedule(machine: Machine, spec: Gemm, left: Operand, right: Operand, precis
                     _mode(tile, right_lies, -(-rows[-1] // m) if right.batched else MANY))
 
 
-def few_rows(spec: Gemm, right: Operand) -> int:
-    """As many rows as are few for a right operand that lies in rows of vectors."""
+def few_rows(machine: Machine, spec: Gemm, right: Operand) -> int:
+    """As many rows as are few for a right operand that lies in rows of vectors: none for one that is packed once for
+    all calls and that no cache near a core holds, since panels come in one stream, and pieces of rows do not."""
     assert right.plain is not None
-    return FEW_ROWS if right.plain.strides[1] * size_of(spec.dtype) < PAGE else FEW_PAGES
+    row = right.plain.strides[1] * size_of(spec.dtype)
+    kept = right.steady and not right.batched and isinstance(spec.k, int) and spec.k * row > machine.l2
+    return 0 if kept else FEW_ROWS if row < PAGE else FEW_PAGES
 
 
 def by_parts(machine: Machine, spec: Gemm, right: Operand, price: Price) -> list[tuple[float, Schedule]]:
