@@ -82,7 +82,8 @@ def training_step() -> Callable[[], Tensor]:
 
 def write(model: GPT, start: list[int]) -> list[int]:
     """LENGTH letters behind `start`; half of a full context is read again when the cache has no room left."""
-    caches = [nn.KVCache(1, HEADS, CONTEXT, WIDTH // HEADS) for _ in range(LAYERS)]
+    last = nn.KVCache(1, HEADS, CONTEXT, WIDTH // HEADS)
+    caches = [*(nn.KVCache(1, HEADS, CONTEXT, WIDTH // HEADS, before=last) for _ in range(LAYERS - 1)), last]
 
     @st.compile
     def following(x: Tensor) -> Tensor:
@@ -92,9 +93,8 @@ def write(model: GPT, start: list[int]) -> list[int]:
 
     text, new = [*start], [*start]
     while len(text) < len(start) + LENGTH:
-        if int(caches[0].length) + len(new) > CONTEXT:
-            for cache in caches:
-                cache.reset()
+        if int(last.length) + len(new) > CONTEXT:
+            last.reset()
             new = text[-CONTEXT // 2:]
         new = [int(following(st.tensor([new])))]
         text += new

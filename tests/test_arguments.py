@@ -380,6 +380,7 @@ OF_NO_KIND: list[tuple[Any, str]] = [
     (lambda x: nn.summary(x, (2,)), "must be a Module"),
     (lambda x: nn.TransformerDecoder(nn.TransformerDecoderLayer(2, 1), 1, x), "must be a Module"),
     (lambda x: nn.MultiheadAttention(2, 1)(*[st.ones(3, 1, 2)] * 3, cache=x), "must be a KVCache"),
+    (lambda x: nn.KVCache(1, 1, 2, 2, before=x), "must be a KVCache"),
     (lambda x: st.compile(int)(st.ones(1)), "nobody knows what"),
     (lambda x: nn.EmbeddingBag(3, 2)(st.tensor([0, 1]), 2), "needs integers"),
     (lambda x: nn.MultiheadAttention(2, 1)(*[st.ones(3, 1, 2)] * 3, key_padding_mask=0.5), "ends in the number of"),

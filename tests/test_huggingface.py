@@ -86,6 +86,13 @@ def test_a_seed_is_a_text(writer: Any) -> None:
     assert one == draw() != other
 
 
+def test_the_most_likely_tokens_draw_nothing(writer: Any) -> None:
+    ids = inputs("gpt2")["input_ids"][0]
+    before = st.default_generator.state_dict()
+    assert writer.generate(ids, 4, temperature=0).tolist() == writer.generate(ids, 4, temperature=0, seed=1).tolist()
+    assert repr(st.default_generator.state_dict()) == repr(before)
+
+
 def test_streams_do_not_disturb_each_other(writer: Any) -> None:
     ids = inputs("gpt2")["input_ids"][0]
     one, other = (writer.stream(ids, 12, seed=k, stop=()) for k in (1, 2))

@@ -386,6 +386,32 @@ def test_a_token_costs_a_token() -> None:
     assert cache.length.tolist() == 3
 
 
+def test_the_caches_of_all_layers_are_written_where_they_lie() -> None:
+    """They have one length, so that whether there is room is found before the first of them is written."""
+    last = st.nn.KVCache(1, 2, 300, 8)
+    caches = [*(st.nn.KVCache(1, 2, 300, 8, before=last) for _ in range(3)), last]
+    state = [x for cache in caches for x in (cache.keys, cache.values)]
+
+    @st.compile
+    def step(x: Any) -> Any:
+        for cache in caches:
+            k, v, sees = cache.update(x, x * 2)
+            x = st.softmax(st.where(sees, x @ k.mT, -np.inf), -1) @ v
+        return x
+
+    step(st.ones((1, 2, 1, 8)))
+    at = [*map(places, state)]
+    for _ in range(3):
+        step(st.ones((1, 2, 1, 8)))
+        assert [*map(places, state)] == at
+    assert caches[0].length.tolist() == last.length.tolist() == 4
+    last.length.assign(300)
+    kept = [x.numpy().copy() for x in state]
+    with pytest.raises(IndexOutOfRange):
+        step(st.ones((1, 2, 1, 8)))
+    assert all(np.array_equal(x, y.numpy()) for x, y in zip(kept, state))
+
+
 def places(x: Any) -> int:
     """Where a tensor's numbers lie."""
     return x.numpy().ctypes.data

@@ -234,6 +234,25 @@ def test_a_cache_gives_what_all_keys_at_once_give(style: Any) -> None:
         cache.reset()
 
 
+@pytest.mark.parametrize("style", [lambda f: f, st.compile])
+def test_caches_of_several_layers_have_one_length(style: Any) -> None:
+    layers, x = [nn.MultiheadAttention(8, 2, batch_first=True) for _ in range(3)], st.tensor(drawn(2, 6)["ab"])
+    last = nn.KVCache(2, 2, 8, 4)
+    caches = [*(nn.KVCache(2, 2, 8, 4, before=last) for _ in layers[1:]), last]
+
+    def through(x: Any, caches: Any = (None, None, None)) -> Any:
+        for layer, kept in zip(layers, caches):
+            x = layer(x, x, x, cache=kept, is_causal=True)[0]
+        return x
+
+    expected, step = through(x).numpy(), style(lambda x: through(x, caches))
+    for _ in range(2):
+        found = [step(x[:, :3]), *(step(x[:, k:k + 1]) for k in range(3, 6))]
+        np.testing.assert_allclose(np.concatenate(numbers(found), 1), expected, rtol=1e-5, atol=1e-6)
+        assert [cache.length.tolist() for cache in caches] == [6, 6, 6]
+        last.reset()
+
+
 @pytest.mark.parametrize("interleaved", [False, True])
 def test_rotary_positions_turn_pairs(interleaved: bool) -> None:
     x = np.random.default_rng(0).standard_normal((2, 5, 6)).astype("f4")

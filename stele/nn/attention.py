@@ -31,6 +31,9 @@ class KVCache(Module):
     `MultiheadAttention` and models take one as `cache`; `update` writes new ones behind the earlier ones, in place in
     a compiled function. Of floats, without gradients. Raises ShapeError for keys of other axes.
 
+    Of several layers, each but the last one's is made with the last one's as `before`: all have its length, which it
+    alone moves on, so that a compiled function checks once whether there is room, and writes the others in place too.
+
     >>> cache = nn.KVCache(1, 2, 8, 4)
     >>> keys, values, sees = cache.update(st.ones((1, 2, 3, 4)), st.ones((1, 2, 3, 4)))
     >>> keys.shape, cache.length.tolist(), sees[:, :4].tolist()[1]
@@ -38,10 +41,13 @@ class KVCache(Module):
     """
 
     @speaks
-    def __init__(self, batch: int, heads: int, capacity: int, features: int, dtype: Any = "float32") -> None:
+    def __init__(self, batch: int, heads: int, capacity: int, features: int, dtype: Any = "float32",
+                 before: KVCache | None = None) -> None:
         shape = wholes((batch, heads, capacity, features), "the sizes of KVCache", 0)
         self.keys, self.values = zeros(shape, dtype=dtype), zeros(shape, dtype=dtype)
-        self.length = zeros((), dtype="int64")
+        self.is_last = before is None
+        self.length: Tensor = zeros((), dtype="int64") if before is None else \
+            instance(before, "before of KVCache", KVCache).length
 
     def extra_repr(self) -> str:
         return ", ".join(map(str, self.keys.shape))
@@ -57,7 +63,8 @@ class KVCache(Module):
             at = self.length + arange(k.shape[2])
             self.keys[:, :, at] = k
             self.values[:, :, at] = v
-            self.length += k.shape[2]
+            if self.is_last:
+                self.length += k.shape[2]
         return self.keys, self.values, arange(own[2]) <= at.reshape(-1, 1)
 
     def reset(self) -> None:

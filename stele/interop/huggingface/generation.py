@@ -55,9 +55,11 @@ class LanguageModel(nn.Module):
         return self.lm_head(self.features(input_ids, cache))
 
     def caches(self, batch: int, capacity: int) -> list[nn.KVCache]:
-        """A cache for each layer, of so many tokens."""
+        """A cache for each layer, of so many tokens, and of one length, which that of the last layer moves on."""
         layers, heads, features = self.sizes
-        return [nn.KVCache(batch, heads, capacity, features, self.lm_head.weight.dtype) for _ in range(layers)]
+        sizes = batch, heads, capacity, features, self.lm_head.weight.dtype
+        last = nn.KVCache(*sizes)
+        return [*(nn.KVCache(*sizes, before=last) for _ in range(layers - 1)), last]
 
     @public
     def generate(self, input_ids: Any, max_new_tokens: int = 64, temperature: float = 1.0, top_k: int | None = None,
@@ -75,9 +77,9 @@ class LanguageModel(nn.Module):
 
         By the softmax of logits / `temperature`, 0 for the most likely one; of the `top_k` most likely alone, and of
         those of the most likely ones that have a share `top_p` together (Holtzman et al., 2020). A `seed` begins the
-        stream of random numbers; without one it comes from `st.default_generator`. It ends behind a token of `stop`
-        (the configuration's, unless given), for several texts behind the last one's; where one has ended its tokens
-        are the first of stop.
+        stream of random numbers; without one it comes from `st.default_generator`, which the most likely tokens leave
+        alone. It ends behind a token of `stop` (the configuration's, unless given), for several texts behind the last
+        one's; where one has ended its tokens are the first of stop.
         """
         ids, count = tokens(input_ids), positive(max_new_tokens, "max_new_tokens of generate")
         if ids.shape[-1] + count > self.limit:
@@ -87,7 +89,9 @@ class LanguageModel(nn.Module):
         share = None if top_p is None else number(top_p, "top_p of generate", 0, 1)
         k = None if top_k is None else min(positive(top_k, "top_k of generate"), self.lm_head.out_features)
         ends = self.stop if stop is None else tuple(whole(n, "each of stop", 0) for n in stop)
-        start = int(st.default_generator.integers(1 << 62)) if seed is None else whole(seed, "seed of generate", 0)
+        start = None if seed is None else whole(seed, "seed of generate", 0)
+        if start is None and heat:
+            start = int(st.default_generator.integers(1 << 62))
         batch = 1 if ids.ndim == 1 else ids.shape[0]
         room = min(max(SMALLEST, 1 << (ids.shape[-1] + count - 1).bit_length()), self.limit)
         kind = Kind(batch, room, *((None, False) if heat == 0 else (k, share is not None)), heat == 0)
@@ -123,7 +127,7 @@ class Draws(NamedTuple):
 
     temperature: float
     top_p: float
-    seed: int
+    seed: int | None
 
 
 class Kept:
@@ -164,9 +168,9 @@ class Writer:
 
     def write(self, ids: Array, count: int, draws: Draws) -> Iterator[Array]:
         """So many tokens behind these (N, L), each (N,)."""
-        for cache in self.caches:
-            cache.reset()
-        self.rng.seed(draws.seed)
+        self.caches[-1].reset()
+        if draws.seed is not None:
+            self.rng.seed(draws.seed)
         how = st.tensor(draws.temperature, dtype="float32"), st.tensor(draws.top_p, dtype="float32")
         token = self.read(st.tensor(ids), *how) if ids.shape[1] > 1 else self.go_on(st.tensor(ids[:, 0]), *how)
         yield token.numpy()

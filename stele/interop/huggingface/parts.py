@@ -38,9 +38,9 @@ def attended(q: Tensor, k: Tensor, v: Tensor, cache: nn.KVCache | None = None, w
     With a cache, which takes keys and values, queries look at all until their own; with a window at so many.
     """
     if cache is not None:
+        at = cache.length + st.arange(q.shape[2])
         k, v, sees = cache.update(k, v)
         if window is not None:
-            at = cache.length - q.shape[2] + st.arange(q.shape[2])
             sees = sees & (st.arange(k.shape[2]) > at.reshape(-1, 1) - window)
         how = {**how, "attn_mask": sees, "is_causal": False}
     elif window is not None:
