@@ -512,6 +512,31 @@ def test_what_pytorch_refuses_is_refused() -> None:
     assert {call: refuses(call, room, SteleError) for call in calls} == told
 
 
+NARROW = """
+F.batch_norm(x, None, None, w[:2], w[:2], True) | F.batch_norm(x / 4096, None, None, training=True) | F.normalize(x)
+F.batch_norm(x, w[:2], w[:2] / 256, eps=1e-12) | F.instance_norm(x) | F.instance_norm(x * 0, eps=1e-12)
+F.group_norm(x, 1) | F.group_norm(x * 0, 1, eps=1e-12) | F.layer_norm(x, (5,), w, w, 1e-12)
+F.layer_norm(x * 0, (5,), eps=1e-12) | F.rms_norm(x, (5,)) | F.rms_norm(x * 0, (5,), eps=1e-12) | F.log_softmax(x, -1)
+F.scaled_dot_product_attention(x, x, x) | F.scaled_dot_product_attention(x, x, x, is_causal=True)
+F.cross_entropy(x[0, 0], i) | F.pairwise_distance(x, -x)
+"""
+
+
+@pytest.mark.parametrize("call", [call.strip() for call in NARROW.replace("\n", "|").split("|") if call.strip()])
+def test_layers_of_float16_are_no_coarser_than_their_results(call: str) -> None:
+    """Squares, products and eps that float16 does not hold are those of float32."""
+    rng = np.random.default_rng(1)
+    arrays = {"x": (rng.standard_normal((3, 2, 4, 5)) * 300).astype("f2"), "w": np.ones(5, "f2")}
+
+    def made(dtype: str) -> Any:
+        room = {name: st.tensor(a, dtype=dtype) for name, a in arrays.items()}
+        return eval(call, room | {"F": F, "i": st.tensor([0, 2, 1, 4])})
+
+    found, wanted = made("float16"), made("float32").numpy()
+    assert found.dtype == st.float16
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=4e-3, atol=4e-3 * np.abs(wanted).max())
+
+
 @pytest.mark.parametrize("layer, fits, alone", [
     (lambda: nn.BatchNorm1d(3), (4, 3), (1, 3)), (lambda: nn.InstanceNorm1d(3), (2, 3, 4), (2, 3, 1)),
     (lambda: nn.GroupNorm(3, 3), (2, 3, 1), (1, 3, 1))])

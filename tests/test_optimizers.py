@@ -227,6 +227,37 @@ def test_parameters_of_two_widths_move_each_in_its_own() -> None:
     assert optim.StepLR(again, 1, 0.5).get_last_lr() == [0.1] and "lr=0.1" in repr(again)
 
 
+@pytest.mark.parametrize("scale", [1e-5, 300.0])
+@pytest.mark.parametrize("name", [*PEERS, "Lion", "LAMB", "LARS"])
+def test_parameters_of_16_bits_move_as_those_of_32(name: str, scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Squares of gradients leave float16 on both sides, and so do the eps beside them."""
+    monkeypatch.setenv("STELE_BACKEND", "reference")
+
+    def moved(dtype: str) -> list[Array]:
+        own = [st.tensor(w.astype("f2"), requires_grad=True, dtype=dtype) for w in START]
+        made = FORMULAS[name][0] if name in FORMULAS else lambda p: eval(PEERS[name], vars(optim) | {"p": p})
+        optimizer = made(own)
+        for slopes in SLOPES:
+            for p, g in zip(own, slopes):
+                p.grad = st.tensor((g * scale).astype("f2"), dtype=dtype)
+            optimizer.step()
+        assert {p.dtype for p in own} == {getattr(st, dtype)}
+        return [p.numpy().astype("f4") for p in own]
+
+    found, wanted = moved("float16"), moved("float32")
+    if name == "Adafactor":     # its usual eps is that of the dtype
+        assert all(np.isfinite(x).all() for x in found)
+    else:
+        close(found, wanted, 20 * 2.0 ** -11)
+
+
+def test_gradients_of_16_bits_have_a_norm() -> None:
+    x = st.zeros(4, dtype="float16").requires_grad_()
+    x.grad = st.tensor([300.0, 400.0, 0.0, 0.0], dtype="float16")
+    assert float(optim.clip_grad_norm([x], 5.0)) == 500.0
+    assert x.grad.dtype == st.float16 and np.allclose(x.grad.numpy()[:2], [3.0, 4.0], rtol=1e-3)
+
+
 def test_means_in_float64_are_no_coarser() -> None:
     x, y = st.tensor([0.1], dtype="float64"), st.tensor([0.1])
     ema, swa = optim.EMA([x, y], 0.999, warm=True), optim.SWA([x])

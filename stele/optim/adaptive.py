@@ -14,7 +14,7 @@ from stele.errors import GraphError
 from stele.interop.keywords import speaks
 from stele.ir.types import HOME
 from stele.optim.descent import trusted
-from stele.optim.optimizer import Counting, Optimizer, Parameters, State, decayed
+from stele.optim.optimizer import Counting, Optimizer, Parameters, State, decayed, fitting
 from stele.optim.rows import added, at_rows, summed
 
 
@@ -45,7 +45,7 @@ class Adam(Counting):
     def begun(self, p: Tensor, s: State) -> State:
         super().begun(p, s)
         if s.amsgrad:
-            s.largest = zeros_like(p)
+            s.largest = zeros_like(p, dtype=s.dtype)
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
@@ -113,7 +113,7 @@ class LAMB(Adam):
         v = self.remembered(g, s)
         b1, b2 = s.betas
         u = s.mean / gathered(s, b1) / (F.sqrt(v / gathered(s, b2)) + s.eps) + s.weight_decay * p
-        p.assign(p - s.lr * trusted(p, u) * u)
+        p.assign(p - s.lr * trusted(fitting(p, s.dtype), u) * u)
 
 
 class Adamax(Adam):
@@ -296,7 +296,8 @@ class RMSprop(Optimizer):
 
     def begun(self, p: Tensor, s: State) -> State:
         super().begun(p, s)
-        vars(s).update({name: zeros_like(p) for name in ("mean",) * s.centered + ("velocity",) * (s.momentum > 0)})
+        more = ("mean",) * s.centered + ("velocity",) * (s.momentum > 0)
+        vars(s).update({name: zeros_like(p, dtype=s.dtype) for name in more})
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
@@ -333,7 +334,7 @@ class Adagrad(Counting):
                          initial_accumulator_value=initial_accumulator_value, eps=eps)
 
     def begun(self, p: Tensor, s: State) -> State:
-        s.square = full_like(p, s.initial_accumulator_value)
+        s.square = full_like(p, s.initial_accumulator_value, dtype=s.dtype)
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
@@ -416,15 +417,15 @@ class Adafactor(Counting):
 
     def begun(self, p: Tensor, s: State) -> State:
         if p.ndim > 1:
-            s.rows, s.columns = zeros_like(p.mean(-1, keepdims=True)), zeros_like(p.mean(-2, keepdims=True))
+            s.rows, s.columns = (zeros_like(p.mean(axis, keepdims=True), dtype=s.dtype) for axis in (-1, -2))
         else:
-            s.square = zeros_like(p)
+            s.square = zeros_like(p, dtype=s.dtype)
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
         new = s.steps ** s.beta2_decay
         least = finfo(p.dtype).eps if s.eps[0] is None else s.eps[0]
-        rate = F.maximum(root(p), s.eps[1]) * F.minimum(s.lr, F.rsqrt(s.steps))
+        rate = F.maximum(root(fitting(p, s.dtype)), s.eps[1]) * F.minimum(s.lr, F.rsqrt(s.steps))
         if p.ndim > 1:
             for held, axis in ((s.rows, -1), (s.columns, -2)):
                 held.assign(held + new * (F.square(g).mean(axis, keepdims=True) - held))

@@ -9,9 +9,10 @@ from stele.arrays import functions as F
 from stele.arrays.tensor import Tensor
 from stele.eager.handle import no_grad
 from stele.errors import GraphError
-from stele.ir.types import HOME
+from stele.ir.types import HOME, float32, promote
 from stele.ops.arguments import refuse
 from stele.optim.checks import checked
+from stele.optim.optimizer import fitting
 
 
 @checked
@@ -31,10 +32,10 @@ def clip_grad_norm(parameters: Sequence[Tensor], limit: float, norm_type: float 
         held = [(p, g) for p in parameters if (g := p.grad) is not None]
         if not held:
             raise GraphError("clip_grad_norm found no gradient", hint="Call it between loss.backward() and step().")
-        norm = joint([g for _, g in held], norm_type)
+        norm = joint([fitting(g, promote(g.dtype, float32)) for _, g in held], norm_type)    # 16 bits hold no squares
         scale = F.minimum(limit / (norm + 1e-6), 1.0)
         for p, g in held:
-            p.grad = g * scale
+            p.grad = fitting(g * scale, g.dtype)
         return norm
 
 

@@ -13,7 +13,7 @@ from stele.errors import GraphError, ShapeError
 from stele.interop.keywords import speaks
 from stele.ir.types import HOME
 from stele.ops.arguments import choice, whole
-from stele.optim.optimizer import Counting, Optimizer, Parameters, State, decayed, is_moved
+from stele.optim.optimizer import Counting, Optimizer, Parameters, State, decayed, fitting, is_moved
 from stele.optim.rows import added, taken
 
 
@@ -53,7 +53,7 @@ class SGD(Optimizer):
 
     def begun(self, p: Tensor, s: State) -> State:
         if s.momentum:
-            s.velocity = zeros_like(p)
+            s.velocity = zeros_like(p, dtype=s.dtype)
         if s.dampening:
             s.damped = zeros((), dtype=s.width, device=HOME)       # 1 from the second step on
         return s
@@ -139,7 +139,7 @@ class Rprop(Optimizer):
 
     def begun(self, p: Tensor, s: State) -> State:
         super().begun(p, s)
-        s.length = full_like(p, float(s.lr))
+        s.length = full_like(p, float(s.lr), dtype=s.dtype)
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
@@ -203,7 +203,7 @@ class LARS(Optimizer):
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
         u = decayed(p, g, s)
-        step = s.lr * trusted(p, u, s.trust, s.eps) * u
+        step = s.lr * trusted(fitting(p, s.dtype), u, s.trust, s.eps) * u
         s.velocity.assign(s.momentum * s.velocity + step)
         p.assign(p - (step + s.momentum * s.velocity if s.nesterov else s.velocity))
 

@@ -13,7 +13,7 @@ from stele.errors import GraphError
 from stele.interop.keywords import speaks
 from stele.ops.arguments import choice, function, whole
 from stele.optim.checks import checked
-from stele.optim.optimizer import Optimizer, Parameters
+from stele.optim.optimizer import Optimizer, Parameters, fitting
 
 DECREASE, FLATTER, TRIES, CURVED = 1e-4, 0.9, 25, 1e-10    # Wolfe's two conditions, tries of one line; least y's
 
@@ -104,8 +104,8 @@ class LBFGS(Optimizer):
 
     def gradient(self) -> Tensor:
         """All gradients as one vector."""
-        return F.concatenate([zeros(p.size, dtype=p.dtype) if p.grad is None else p.grad.reshape(-1)
-                              for p in self.parameters])
+        return F.concatenate([zeros(p.size, dtype=s.dtype) if p.grad is None else fitting(p.grad, s.dtype).reshape(-1)
+                              for p, s in zip(self.parameters, self.states, strict=True)])
 
     def direction(self, g: Tensor) -> Tensor:
         """Against the gradient, times the inverse of the curvature that the pairs show."""

@@ -19,7 +19,7 @@ from stele.errors import ArgumentError, DataError, GraphError, kind
 from stele.interop.keywords import answering
 from stele.interop.names import OPTIMIZER
 from stele.ir.door import public
-from stele.ir.types import HOME, DType, float32, float64
+from stele.ir.types import HOME, DType, float32, float64, promote
 from stele.ops.arguments import choice, flag, function, is_dict, is_many, is_mapping, is_series, number, sequence
 from stele.optim.checks import checked, option
 from stele.saving import options_of
@@ -131,13 +131,15 @@ def gone_on(own: Any, new: Any) -> Any:
 
 
 class State:
-    """What an optimiser knows of one parameter: the tensors that it remembers, and the options of its `group`.
+    """What an optimiser knows of a parameter p: the tensors that it remembers, and the options of its `group`.
 
-    Numbers that are tensors are of the parameter's `width`.
+    Options that are tensors have the parameter's `width`; what is remembered has the `dtype` of its steps: its own, and
+    float32 for one of 16 bits, which hold no square of a small gradient.
     """
 
-    def __init__(self, group: Group, width: DType) -> None:
-        self.group, self.width = group, width
+    def __init__(self, group: Group, p: Tensor) -> None:
+        self.group, self.width = group, width([p])
+        self.dtype = promote(p.dtype, self.width)
 
     def __getattr__(self, name: str) -> Any:
         if (group := vars(self).get("group")) is None:     # as yet: a copy is being made
@@ -161,8 +163,9 @@ class Optimizer:
     is the rate of one group.
 
     A class of its own writes `update(p, g, s)`, which moves a parameter p along its gradient g: s has the group's
-    options as attributes, and the tensors that the names in `memory` say, zeros of p's shape at first. Raises
-    GraphError for no parameters, for tensors that would never move, and for a negative rate.
+    options as attributes, and the tensors that the names in `memory` say, zeros of p's shape at first; of parameters of
+    16 bits these and g are float32. Raises GraphError for no parameters, for tensors that would never move, and for a
+    negative rate.
 
     >>> class Signed(optim.Optimizer):
     ...     def update(self, p, g, s):
@@ -217,7 +220,7 @@ class Optimizer:
         self.check(options)
         made = Group(params, options, self)
         self.groups.append(made)
-        self.states += [self.begun(p, State(made, width([p]))) for p in params]
+        self.states += [self.begun(p, State(made, p)) for p in params]
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raises GraphError for options that a group cannot have."""
@@ -247,7 +250,7 @@ class Optimizer:
 
     def begun(self, p: Tensor, s: State) -> State:
         """What is remembered of a parameter before the first step."""
-        vars(s).update({name: zeros_like(p) for name in self.memory})
+        vars(s).update({name: zeros_like(p, dtype=s.dtype) for name in self.memory})
         return s
 
     @property
@@ -325,7 +328,8 @@ class Optimizer:
         with no_grad():
             self.advance()
             for p, s in self.moving():
-                self.update(p, -p.grad if s.maximize else p.grad, s)    # type: ignore[operator]
+                g = fitting(p.grad, s.dtype)
+                self.update(p, -g if s.maximize else g, s)
         return loss
 
     def moving(self) -> Iterator[tuple[Tensor, State]]:

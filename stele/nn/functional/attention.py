@@ -17,7 +17,7 @@ from stele.higher.checkpoint import checkpoint
 from stele.higher.scan import scan
 from stele.ir.graph import Value
 from stele.ir.sizes import quotient
-from stele.ir.types import bool_, int64, number_of, same, show
+from stele.ir.types import bool_, float16, float32, int64, number_of, same, show
 from stele.ops.arguments import pair
 from stele.ops.composite import Softmax
 from stele.ops.contraction import matmul
@@ -39,6 +39,9 @@ def weights(query: Value, key: Value, attn_mask: Value | None, first: Value | No
             scale: float | None, window: Any) -> Value:
     """The softmax of how each query fits each key: (..., L, S); zeros where a query may look at no key. The queries are
     those from the `first` on, and look at keys of the same one of `ids`."""
+    if query.dtype == key.dtype == float16:     # products of large numbers pass its largest
+        wide = cast(query, float32), cast(key, float32)
+        return cast(weights(*wide, attn_mask, first, ids, is_causal=is_causal, scale=scale, window=window), float16)
     by = max(number_of(query.shape[-1]), 1) ** -0.5 if scale is None else scale     # without features all fit alike
     scores = matmul(query, swap_last(key)) * by
     last = scores.ndim - 1

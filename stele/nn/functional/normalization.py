@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from stele.arrays.tensor import Tensor, TensorLike, constant, lift
 from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import quotient
-from stele.ir.types import is_zero, product, same, show
+from stele.ir.types import float32, is_zero, product, promote, same, show
 from stele.ops import functional
 from stele.ops.arguments import positive, wholes
 from stele.ops.elementwise.unary import rsqrt, square
@@ -118,7 +119,7 @@ def local_response_norm(input: Value, size: int, alpha: float = 1e-4, beta: floa
     return input / (reshape(near, input.shape) * alpha + k) ** beta
 
 
-normalized, apply_scale = lift(functional.normalize), lift(scaled)
+normalized, apply_scale, wide = lift(functional.normalize), lift(scaled), lift(widened)
 
 
 @checked
@@ -129,7 +130,8 @@ def batch_norm(input: TensorLike, running_mean: Tensor | None, running_var: Tens
 
     (x - mean) / sqrt(variance + `eps`): when `training` of the batch, which `running_mean` and `running_var` (C,),
     where given, then follow, running = (1 - momentum) * running + `momentum` * batch, with the unbiased variance; else
-    of the running ones. Of no examples there are none to follow. Integers become float32. Raises ShapeError for fewer
+    of the running ones. Of no examples there are none to follow. Integers become float32; 16-bit floats are normalised
+    in float32. Raises ShapeError for fewer
     than two axes, where running statistics are missing, and when training for one number of each channel and for an eps
     that is not above 0.
 
@@ -145,6 +147,11 @@ def over_batch(x: Tensor, running_mean: Tensor | None, running_var: Tensor | Non
     """A batch normalised per channel; the momentum may be known only when the program runs."""
     if x.shape == (0,):
         return x
+    if x.dtype.is_float and x.dtype.bits < 32:      # which hold no squares of large numbers
+        beside = (weight, bias, *(() if training else (running_mean, running_var)))
+        met = reduce(promote, [constant(v).dtype for v in beside if v is not None], x.dtype)
+        made = over_batch(x.astype(float32), running_mean, running_var, weight, bias, training, momentum, eps)
+        return made.astype(met)
     if x.ndim < 2:
         raise ShapeError(f"batch_norm needs (N, C, *), got {x.shape}", hint="Write x[:, None] for one channel.")
     axes = (0, *range(2, x.ndim))
@@ -193,7 +200,8 @@ def instance_norm(input: TensorLike, running_mean: Tensor | None = None, running
         raise alone("instance_norm", "one number of each channel", x.shape)
     axes = tuple(range(2, x.ndim))
     if running_mean is not None or running_var is not None:
-        mean, var = x.mean(axis=axes).mean(axis=0), x.var(axis=axes).mean(axis=0)
+        seen = wide(x)
+        mean, var = seen.mean(axis=axes).mean(axis=0), seen.var(axis=axes).mean(axis=0)
         follow(running_mean, running_var, mean.detach(), var.detach(), x[0, 0].size, momentum)
     return apply_scale(normalized(x, axis=axes, eps=eps), weight, bias)
 
