@@ -22,13 +22,13 @@ import pytest
 import stele as st
 from stele import data, metrics, nn, optim, train
 from stele.arrays.spellings import METHODS
-from stele.interop import caffe, flax, huggingface, keras, onnx
+from stele.interop import caffe, flax, huggingface, keras, onnx, torch
 from stele.ir.types import DType
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted(m.name for m in pkgutil.walk_packages(st.__path__, "stele.")
-                 if not m.name.startswith("stele.interop."))     # which need the libraries that they are about
-
+                 if m.name.startswith("stele.interop.torch.") or not m.name.startswith("stele.interop."))
+"""All but those that need the libraries that they are about: what is about PyTorch loads it late."""
 
 ROOMS = (nn, nn.init, nn.functional, nn.utils.rnn, optim, metrics, data, data.transforms, st.io, train, st.linalg,
          st.fft, st.random, st.debug, st.errors, huggingface, onnx, keras, flax, caffe)
@@ -88,6 +88,12 @@ def test_other_examples_run(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path
     for test in doctest.DocTestFinder().find(importlib.import_module(name), extraglobs=ROOM):
         if test.docstring not in done:
             run(test)
+
+
+@pytest.mark.parametrize("name", torch.__all__)
+def test_what_is_about_pytorch_is_shown(name: str) -> None:
+    """Where PyTorch is not installed, too: the contract of these names is looked at beside it."""
+    assert any(name.lower() in named(example.source) for example in examples(name, getattr(torch, name)).examples)
 
 
 def is_sentence(text: str | None) -> bool:

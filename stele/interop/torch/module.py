@@ -22,6 +22,14 @@ class TorchModule(Imported):
     It runs imperatively and compiled, is trained as any other module, and needs PyTorch no more. What the module did
     in the mode that it was exported in, it does: `train()` and `eval()` change nothing. Raises ArgumentError for other
     arguments than it was exported with, ShapeError for another size of an axis that is not open.
+
+    >>> from stele.interop.torch import TorchModule
+    >>> from stele.interop.torch.program import Graph, Input, Node, Program, Ref
+    >>> graph = Graph(("w", "x"), (Node("y", "mul.Tensor", (Ref("x"), Ref("w")), ("float32",)),), (Ref("y"),))
+    >>> says = Program(graph, {"w": "weight"}, {}, (Input("x", (2,)),), ("x",), (0,), 0, (), (0,))
+    >>> module = TorchModule(says, {"weight": st.tensor([2.0, 3.0], requires_grad=True)})
+    >>> module(st.ones(2)).tolist(), module(x=st.ones(2)).shape, list(module.state_dict())
+    ([2.0, 3.0], (2,), ['weight'])
     """
 
     def __init__(self, program: Program, weights: Mapping[str, st.Tensor]) -> None:
