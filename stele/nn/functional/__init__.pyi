@@ -500,7 +500,7 @@ def pairwise_distance(x1: TensorLike, x2: TensorLike, p: float=2.0, eps: float=1
 def pdist(input: TensorLike, p: float=2.0) -> Tensor:
     """The `p`-norms of the differences of all pairs of rows of x (N, M): (N * (N - 1) / 2,), row 0 with 1, 2 and so on.
 
-    Integers become float32. Raises ShapeError for other than two axes.
+    Integers become float32. Raises ShapeError for other than two axes, and for a negative p.
 
     >>> F.pdist(st.tensor([[0.0], [1.0], [3.0]])).tolist()
     [1.0, 3.0, 2.0]
@@ -745,7 +745,8 @@ def group_norm(input: TensorLike, num_groups: int, weight: TensorLike | None=Non
     """Examples (N, C, *) normalised per group of neighbouring channels (Wu and He, 2018).
 
     (x - mean) / sqrt(variance + `eps`) over a group and all that stands behind it, times `weight`, plus `bias`, both
-    (C,). Of floats. Raises ShapeError where `num_groups` does not divide the channels.
+    (C,). Of floats. Raises ShapeError where `num_groups` does not divide the channels, and for one example of which a
+    group has one number (PyTorch's rule).
 
     >>> F.group_norm(st.tensor([[1.0, 3.0, 10.0, 30.0]]), 2, eps=0).tolist()
     [[-1.0, 1.0, -1.0, 1.0]]
