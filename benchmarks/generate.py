@@ -8,7 +8,8 @@ process of its own for each row and number of threads, which reads the same weig
 are compared: where one writes another token than Stele, the two must be as good as equal by Stele's logits. Then they
 take turns. Of each turn: how many tokens a second follow the first one of a short text, milliseconds until that first
 token is there, and how many tokens a second of a long text are read until its next one is there. Programs are compiled
-by then. Medians (least..most) in Markdown.
+by then. Medians (least..most) in Markdown. With `--alone` seconds are those of the processor, whatever others do on the
+machine, which is the same for one thread.
 """
 from __future__ import annotations
 
@@ -110,10 +111,10 @@ def compare(folder: Path, text: Sequence[int], wrote: dict[str, list[int]]) -> N
             raise SystemExit(f"{name} writes another text than Stele: nothing is timed")
 
 
-def by_turns(folder: Path, given: tuple[list[int], list[int]], threads: int, pythons: dict[str, str], turns: int
-             ) -> dict[str, Times]:
+def by_turns(folder: Path, given: tuple[list[int], list[int]], threads: int, pythons: dict[str, str],
+             asked: argparse.Namespace) -> dict[str, Times]:
     """What each framework takes, in turns."""
-    short, long = given
+    (short, long), how = given, {"alone": asked.alone}
     room = 1 << (max(len(short) + NEW, len(long) + 1) - 1).bit_length()
     processes: dict[str, Process] = {}
     found: dict[str, Times] = {name: {measure: [] for measure in MEASURES} for name in pythons}
@@ -122,13 +123,13 @@ def by_turns(folder: Path, given: tuple[list[int], list[int]], threads: int, pyt
             processes[name] = Process(Path(python), folder, threads, folder.parent, worker=HERE / "generate_worker.py")
             processes[name].ask("load", framework=name, room=room)
         for count, ids in ((2, long), (NEW, short)):
-            wrote = {name: process.ask("write", ids=ids, count=count)["tokens"] for name, process in processes.items()}
-            compare(folder, ids, wrote)
-        for k in range(turns + 1):      # the first of which is left out
+            said = {name: process.ask("write", ids=ids, count=count, **how) for name, process in processes.items()}
+            compare(folder, ids, {name: words["tokens"] for name, words in said.items()})
+        for k in range(asked.turns + 1):    # the first of which is left out
             for name in (list, reversed)[k % 2](list(processes)):
-                said = processes[name].ask("write", ids=short, count=NEW)
-                read = processes[name].ask("write", ids=long, count=1)["first"]
-                for measure, x in zip(MEASURES, ((NEW - 1) / said["rest"], said["first"] * 1e3, len(long) / read)):
+                new = processes[name].ask("write", ids=short, count=NEW, **how)
+                read = processes[name].ask("write", ids=long, count=1, **how)["first"]
+                for measure, x in zip(MEASURES, ((NEW - 1) / new["rest"], new["first"] * 1e3, len(long) / read)):
                     found[name][measure] += [x] * (k > 0)
     finally:
         for process in processes.values():
@@ -150,7 +151,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data", help="where models/ is")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--alone", action="store_true", help="seconds of the processor, on one thread")
     asked = parser.parse_args()
+    if asked.alone and asked.threads != [1]:
+        parser.error("--alone measures one thread: add --threads 1")
     pythons = {"stele": sys.executable, **dict(text.split("=", 1) for text in asked.python)}
     for threads in asked.threads:
         m = machine.measure(threads)
@@ -162,7 +166,7 @@ def main() -> None:
             size = write(folder, name, asked.data)
             for threads in asked.threads:
                 try:
-                    found = by_turns(folder, texts(name, asked.data), threads, pythons, asked.turns)
+                    found = by_turns(folder, texts(name, asked.data), threads, pythons, asked)
                 except Died as error:
                     raise SystemExit(f"{name}: {error}") from None
                 for measure in MEASURES:
