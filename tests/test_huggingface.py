@@ -93,6 +93,15 @@ def test_the_most_likely_tokens_draw_nothing(writer: Any) -> None:
     assert repr(st.default_generator.state_dict()) == repr(before)
 
 
+def test_several_tokens_of_a_call_are_those_of_several_calls(writer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = inputs("gpt2")["input_ids"]
+    write: Callable[..., Any] = lambda model, **how: model.generate(ids, 20, stop=(), **how).tolist()
+    hows = {"temperature": 0}, {"seed": 1}, {"seed": 2, "top_k": 5}, {"seed": 3, "top_p": 0.9}
+    found = [write(writer, **how) for how in hows]
+    monkeypatch.setattr("stele.interop.huggingface.generation.LIGHT", 0)
+    assert found == [write(copy.deepcopy(writer), **how) for how in hows]
+
+
 def test_streams_do_not_disturb_each_other(writer: Any) -> None:
     ids = inputs("gpt2")["input_ids"][0]
     one, other = (writer.stream(ids, 12, seed=k, stop=()) for k in (1, 2))

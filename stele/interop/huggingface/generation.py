@@ -17,6 +17,7 @@ from stele.ops.arguments import number, positive, whole
 
 Steps = dict["Kind", list["Writer"]]
 SMALLEST = 32       # tokens of a cache
+LIGHT, AT_ONCE = 8 << 20, 8     # a model of fewer bytes takes less time than Python around it: so many tokens a call
 
 
 class LanguageModel(nn.Module):
@@ -149,7 +150,8 @@ class Kept:
 
 
 class Writer:
-    """The compiled steps of a model and what they remember: one program reads a prompt of any length, one a token."""
+    """The compiled steps of a model and what they remember: one program reads a prompt of any length, one a token, and
+    one writes several tokens, of a model so light that Python would take longer than the model."""
 
     def __init__(self, model: LanguageModel, kind: Kind) -> None:
         self.caches, self.rng = model.caches(kind.batch, kind.room), st.random.Generator(0)
@@ -163,8 +165,16 @@ class Writer:
         def next_of(token: Tensor, temperature: Tensor, top_p: Tensor) -> Tensor:
             return following(token.reshape(-1, 1), temperature, top_p)
 
+        def more(token: Tensor, temperature: Tensor, top_p: Tensor) -> tuple[Tensor, Tensor]:
+            def one(token: Tensor, _: Any) -> tuple[Tensor, Tensor]:
+                return (found := next_of(token, temperature, top_p)), found
+
+            return st.scan(one, token, length=AT_ONCE)
+
         self.read: Callable[..., Tensor] = st.compile(following, dims={"ids": {1: "prompt"}})
         self.go_on: Callable[..., Tensor] = st.compile(next_of)
+        self.more: Callable[..., tuple[Tensor, Tensor]] = st.compile(more)
+        self.is_light = sum(p.nbytes for p in model.parameters()) < LIGHT
 
     def write(self, ids: Array, count: int, draws: Draws) -> Iterator[Array]:
         """So many tokens behind these (N, L), each (N,)."""
@@ -174,7 +184,11 @@ class Writer:
         how = st.tensor(draws.temperature, dtype="float32"), st.tensor(draws.top_p, dtype="float32")
         token = self.read(st.tensor(ids), *how) if ids.shape[1] > 1 else self.go_on(st.tensor(ids[:, 0]), *how)
         yield token.numpy()
-        for _ in range(count - 1):
+        several = (count - 1) // AT_ONCE if self.is_light else 0
+        for _ in range(several):
+            token, rows = self.more(token, *how)
+            yield from rows.numpy()
+        for _ in range(count - 1 - several * AT_ONCE):
             token = self.go_on(token, *how)
             yield token.numpy()
 
