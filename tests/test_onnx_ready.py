@@ -64,6 +64,17 @@ def test_the_second_process_reads_no_model(file: Path, first: Any, given: Any) -
     np.testing.assert_allclose(expected[1], X - Z)
 
 
+def test_tensors_are_taken_as_they_lie(file: Path) -> None:
+    expected = so.prepare(file).run([X, Z])
+    again, x = so.prepare(file), st.tensor(X)
+    for given in ([x, Z], [x, st.tensor(Z)]):
+        same(again.run(given), expected)
+    assert not is_read(again)
+    for given in ([x * 1, Z], [st.tensor(X.T).T, Z]):       # which have no numbers yet
+        same(again.run(given), expected)
+    np.testing.assert_array_equal(x.numpy(), X)
+
+
 def test_of_bytes_as_of_a_path(file: Path) -> None:
     expected, raw = so.prepare(file).run([X, Z]), file.read_bytes()
     again = so.prepare(raw)

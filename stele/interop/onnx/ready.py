@@ -24,7 +24,7 @@ from stele.call.compiled import Compiled
 from stele.call.plan import Plan
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import TRACING
-from stele.eager.live import result
+from stele.eager.live import is_there, result
 from stele.errors import DataError
 from stele.interop.onnx.model import Array
 from stele.interop.onnx.source import content, opened
@@ -98,7 +98,7 @@ class Ready:
         if types not in self.sessions:
             found = cache.objects().get(cache.digest(self.key, repr(types)))
             self.sessions[types] = None if found is None else unpacked(
-                found, lambda: graph({name: np.zeros(shape, kind) for name, kind, shape in types}))
+                found, lambda: graph({name: np.zeros(shape, dtype(kind).numpy) for name, kind, shape in types}))
         return self.sessions[types]
 
     def keep(self, names: Sequence[str], given: Given, found: Compiled[..., Any]) -> None:
@@ -131,10 +131,17 @@ def digest(source: str | Path | bytes) -> bytes:
 
 
 def types_of(given: Given) -> tuple[tuple[str, str, tuple[int, ...]], ...] | None:
-    """The types of inputs by name; None where one is no array with a dtype of NumPy's own."""
-    if any(not isinstance(x, np.ndarray) or x.dtype not in NAMED for x in given.values()):
-        return None
-    return tuple((name, NAMED[x.dtype].name, x.shape) for name, x in given.items())
+    """The types of inputs by name; None where one is neither an array with a dtype of NumPy's own nor a tensor of the
+    host that has its numbers."""
+    found: list[tuple[str, str, tuple[int, ...]]] = []
+    for name, x in given.items():
+        if isinstance(x, st.Tensor) and is_there(x.value) and x.value.type.device == HOME:
+            found.append((name, x.dtype.name, x.value.shape))
+        elif isinstance(x, np.ndarray) and x.dtype in NAMED:
+            found.append((name, NAMED[x.dtype].name, x.shape))
+        else:
+            return None
+    return tuple(found)
 
 
 def is_followed() -> bool:
@@ -184,9 +191,14 @@ def unpacked(entry: bytes, graph: Callable[[], Graph]) -> Session | None:
 
     def call(given: Given) -> list[st.Tensor]:
         arrays = [*given.values()]
-        buffers = [Buffer.of(arrays[k]) if k >= 0 else held[~k] for k in places]
+        buffers = [held[~k] if k < 0 else buffer_of(arrays[k]) for k in places]
         with HOST:
             made = program.run(buffers, {})
         return [st.Tensor(result(kinds[j], NOWHERE, made[j])) for j in results]
 
     return call
+
+
+def buffer_of(x: Any) -> Buffer:
+    """The numbers of an input: a tensor's own, of an array a copy."""
+    return Buffer.of(x) if isinstance(x, np.ndarray) else x.value.data
