@@ -251,6 +251,15 @@ def test_parameters_of_16_bits_move_as_those_of_32(name: str, scale: float, monk
         close(found, wanted, 20 * 2.0 ** -11)
 
 
+def test_a_module_may_become_wider_behind_its_optimizer() -> None:
+    layer = nn.Linear(1, 1, bias=False)
+    optimizer = optim.SGD(layer.parameters(), 0.5)
+    layer.to("float64").weight.assign([[1.0]])
+    layer(st.tensor([[1 / 3]], dtype="float64")).sum().backward()
+    optimizer.step()
+    assert float(layer.weight) == 1 - 1 / 6
+
+
 def test_gradients_of_16_bits_have_a_norm() -> None:
     x = st.zeros(4, dtype="float16").requires_grad_()
     x.grad = st.tensor([300.0, 400.0, 0.0, 0.0], dtype="float16")

@@ -328,7 +328,7 @@ class Optimizer:
         with no_grad():
             self.advance()
             for p, s in self.moving():
-                g = fitting(p.grad, s.dtype)
+                g = fitting(p.grad, promote(p.dtype, s.dtype))      # of a module that moved to float64 since, too
                 self.update(p, -g if s.maximize else g, s)
         return loss
 
