@@ -115,8 +115,11 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     st.manual_seed(0)
     images, body = data.cifar10(Path(given.data) / "cifar-10-batches-bin"), trunk()
     known = data.Loader(of_classes(images.train, KNOWN), 64, shuffle=True, transform=T.RandomHorizontalFlip())
-    train.fit(nn.Sequential(body, nn.Linear(FEATURES, len(KNOWN))), known, loss="cross_entropy", lr=3e-3,
-              metrics="accuracy", epochs=given.epochs, callbacks=[train.Progress()])
+    net = nn.Sequential(body, nn.Linear(FEATURES, len(KNOWN)))
+    optimizer = optim.Adam(net.parameters())
+    cycle = optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, total_steps=given.epochs * len(known))
+    train.fit(net, known, loss="cross_entropy", optimizer=optimizer, schedule=cycle, metrics="accuracy",
+              epochs=given.epochs, callbacks=[train.Progress()])
     body.requires_grad_(False).eval()
     test, curves = of_classes(images.test, NEW), dict[str, list[float]](features=[], trees=[], pixels=[])
     for most in FEW:
