@@ -440,7 +440,7 @@ def test_memory_exhausted_names_the_array() -> None:
     view = np.broadcast_to(np.float32(1), (1 << 58,))
     for f in (lambda: st.tensor(view), lambda: st.from_numpy(view), lambda: st.linspace(0, 1, 1 << 58),
               lambda: st.asarray(view)):
-        with pytest.raises(OutOfMemory, match=r"an array float(32|64)\[288230376151711744\] of [\d,]+ bytes"):
+        with pytest.raises(OutOfMemory, match=r"an array float(32|64)\[288230376151711744\] .*\d bytes"):
             f()
 
 
