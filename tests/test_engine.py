@@ -323,7 +323,7 @@ def test_a_second_process_compiles_nothing_and_damage_is_found(tmp_path: Path) -
     compiled, corrupt, loss = fresh(tmp_path)
     assert compiled > 0 == corrupt
     assert fresh(tmp_path) == (0, 0, loss)
-    entries = [path for path in (tmp_path / "objects").rglob("*") if path.is_file()]
+    entries = [path for path in (tmp_path / "objects").iterdir() if path.name != "bytes"]     # which counts theirs
     for path in entries:
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 0xFF

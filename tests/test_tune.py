@@ -120,7 +120,7 @@ def test_answers_belong_to_a_target_and_are_checked(tmp_path: Path) -> None:
     tuned.remember(tuned.here(), {"gemm b": "4x3"})
     assert tuned.tuned(tuned.here()).choices.answers == {"gemm a": "6x2", "gemm b": "4x3"}
     assert tuned.tuned(tuned.here()).key != tuned.here().key and tuned.tuned(tuned.here()) == tuned.here()
-    (file,) = (tmp_path / "tuned").iterdir()
+    (file,) = (path for path in (tmp_path / "tuned").iterdir() if path.name != "bytes")
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     with pytest.warns(RuntimeWarning, match="damaged"):
         assert tuned.tuned(tuned.here()).choices.answers == {}
