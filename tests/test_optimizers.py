@@ -142,16 +142,21 @@ FORMULAS = {
 }
 
 
+def walked(formula: Any, count: int) -> list[Array]:
+    """Where a formula goes in float64 from each of so many beginnings."""
+    ends: list[Array] = []
+    for k in range(count):
+        walk = formula(START[k].astype(np.float64))
+        next(walk)
+        ends.append([walk.send(slopes[k].astype(np.float64)) for slopes in SLOPES][-1])
+    return ends
+
+
 @pytest.mark.parametrize("style", [IMPERATIVE, COMPILED], ids=["imperative", "compiled"])
 @pytest.mark.parametrize("name", FORMULAS)
 def test_twenty_steps_follow_their_formula(name: str, style: Style) -> None:
     make, formula, count = FORMULAS[name]
-    wanted = []
-    for k in range(count):
-        walk = formula(START[k].astype(np.float64))
-        next(walk)
-        wanted.append([walk.send(slopes[k].astype(np.float64)) for slopes in SLOPES][-1])
-    close(descended(make, style, count), wanted)
+    close(descended(make, style, count), walked(formula, count))
 
 
 WIDE = {name: (code, "") for name, code in PEERS.items()} | {
@@ -200,12 +205,7 @@ def test_compiled_steps_in_float64_are_those_of_their_formula(name: str) -> None
         close(descended(make, COMPILED, dtype="float64"), wanted, 1e-13)
         return
     make, formula, count = FORMULAS[name]
-    wanted = []
-    for k in range(count):
-        walk = formula(START[k].astype(np.float64))
-        next(walk)
-        wanted.append([walk.send(slopes[k].astype(np.float64)) for slopes in SLOPES][-1])
-    close(descended(make, COMPILED, count, "float64"), wanted, 1e-12)
+    close(descended(make, COMPILED, count, "float64"), walked(formula, count), 1e-12)
 
 
 def test_parameters_of_two_widths_move_each_in_its_own() -> None:
