@@ -9,6 +9,7 @@ import numpy as np
 import stele as st
 from stele.backend.llvm.pieces import work_of
 from stele.errors import DataError, TraceError
+from stele.inspect.profile.kernels import PRODUCTS
 from stele.interop.onnx.model import Input
 from stele.interop.onnx.module import OnnxModule, described, load
 from stele.interop.onnx.values import dtype_named
@@ -17,7 +18,6 @@ from stele.ir.sizes import at
 from stele.rosetta.rows import Row
 
 BATCHES = 1, 32
-PRODUCTS = "contraction", "matrices"    # families of ops
 
 
 def rows_of(file: Path) -> list[Row]:

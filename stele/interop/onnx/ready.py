@@ -75,7 +75,7 @@ class Ready:
         self.key = cache.digest("onnx", *installed(), self.digest, repr(Options()), cache.fingerprint(),
                                 *cache.sources(*FRONT))
         self.sessions: dict[Any, Session | None] = {}
-        self.kept = set[Any]()
+        self.tried = set[Any]()      # to be kept
         found = cache.objects().get(self.key)
         self.names: list[str] | None = None if found is None else json.loads(found)
 
@@ -104,10 +104,11 @@ class Ready:
     def keep(self, names: Sequence[str], given: Given, found: Compiled[..., Any]) -> None:
         """Keeps the program that was called for these inputs, if they are all that the model names, in its order, and
         the program is all that a call does."""
-        types, plan = types_of(given), alone(found)
-        if self.is_whole and types and types not in self.kept and plan is not None and not is_followed() \
-                and [*given] == names:
-            self.kept.add(types)
+        types = types_of(given)
+        if not self.is_whole or not types or types in self.tried or is_followed():
+            return
+        self.tried.add(types)
+        if [*given] == names and (plan := alone(found)) is not None:
             cache.objects().put(cache.digest(self.key, repr(types)), packed(plan))
             cache.objects().put(self.key, json.dumps(names).encode())
 
@@ -147,7 +148,7 @@ def types_of(given: Given) -> tuple[tuple[str, str, tuple[int, ...]], ...] | Non
 def is_followed() -> bool:
     """Whether somebody wants to see more than results, or wants them elsewhere."""
     return FOLLOWER.get() is not None or TRACING.get() is not None or bool(config.CHECK()) \
-        or (current() or HOME) != HOME or Options().backend != "cpu"
+        or (current() or HOME) != HOME or config.BACKEND() != "cpu"
 
 
 def alone(found: Compiled[..., Any]) -> Plan | None:
