@@ -240,7 +240,10 @@ def unknown(room: str, name: str, known: Collection[str], elsewhere: Mapping[str
     >>> print(unknown("stele", "jit", ["compile"], FUNCTIONS))
     stele has no 'jit'. Write st.compile.
     """
-    kind = UnknownImport if sys._getframe(2).f_code.co_name == IMPORTING and is_none(room, name) else UnknownName
+    importing = sys._getframe(2).f_code.co_name == IMPORTING
+    if importing and not is_none(room, name):
+        return UnknownName(f"{room} has no {name!r}")       # yet: it is a module, which Python imports next
+    kind = UnknownImport if importing else UnknownName
     if name in elsewhere:
         return kind(f"{room} has no {name!r}", hint=f"Write {elsewhere[name]}.")
     lower = {own.lower(): own for own in known}
