@@ -25,7 +25,7 @@ STEP = amx.step()
 """Elements of a panel of one chunk of channels."""
 FEW = 8
 """Steps of a tile up to which its destination is asked for: where there are more, the machine sees by itself."""
-DRAIN, PIECE = 16.0, 20.0
+DRAIN, PIECE = 34.0, 80.0
 """What a row of a tile of sums costs that goes to its destination, and a vector that is cut into pieces."""
 SPAN = 24
 """Steps whose products are summed together, one by one."""
