@@ -20,6 +20,7 @@ THINNED = {
     "test_backends.py": "test_gradients test_tangents",
     "test_bad_calls.py": "test_wrong_arguments_teach",
     "test_bench.py": "test_our_programs_run",
+    "test_bench_languages.py": "test_programs_run_on_their_own",
     "test_bits.py": "test_all_dtypes_are_seen_as_all_others",
     "test_compiled_forward.py": "test_a_compiled_network_is_trained_from_outside",
     "test_complex.py": "test_gradients_are_pytorch_s test_native_code_computes_what_numpy_does",

@@ -25,6 +25,7 @@ from stele.rosetta import bench, isa, probe, rows
 from stele.rosetta.accuracy import run_line
 from stele.rosetta.bench import SLOW, STEPS, Bench, Effort, Entry, contenders
 from stele.rosetta.compare import Verdict, verdicts
+from stele.rosetta.languages import PYTHON
 from stele.rosetta.machine import Machine
 from stele.rosetta.markdown import HOW, markdown
 from stele.rosetta.models import rows_of
@@ -36,7 +37,7 @@ from stele.rosetta.rows import FRAMEWORKS, ROWS, WORKLOADS, Row, chosen, program
 from tests.replay.machines import MACHINES
 
 PROGRAMS = [(f, w) for f in FRAMEWORKS for w in WORKLOADS if program(f, w).exists()
-            and FRAMEWORKS[f].suffix == ".py"]      # the others stand in tests/test_bench_r.py
+            and FRAMEWORKS[f].language is PYTHON]      # the others stand in tests/test_bench_languages.py
 NAMED = [name for name, workload in WORKLOADS.items() if workload.rows]     # but for models of files
 PARTS = "data", "place", "initialise", "step", "evaluate"
 LEARNING = "data", "place", "initialise", "gradients", "step", "train", "evaluate"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from stele.rosetta.compare import Numbers, Verdict, verdicts
+from stele.rosetta.languages import LANGUAGES
 from stele.rosetta.process import Died, Process
 from stele.rosetta.rows import WORKLOADS, Row, modes, program
 
@@ -224,9 +225,9 @@ class Bench:
             each(memory)
 
     def loading(self, e: Entry, weights: Path | None) -> dict[str, Any]:
-        """The arguments of `load`: programs in Python draw their inputs, others are given what Stele's draws."""
+        """The arguments of `load`: programs in Python draw their inputs, others find what Stele's draws in files."""
         workload = WORKLOADS[e.row.workload]
-        if program(e.framework, e.row.workload).suffix != ".py":
+        if not LANGUAGES[program(e.framework, e.row.workload).suffix].draws:
             return {"mode": e.mode, "inputs": str(self.inputs(e.row))}
         return {"mode": e.mode, "sizes": dict(e.row.sizes), "trains": workload.trains,
                 "weights": weights and str(weights), **({"dropout": True} if workload.dropout else {})}

@@ -27,8 +27,8 @@ counts. The fastest are then timed again in fresh processes, in turns; the first
 the share of the measured peak that bounds the work, of memory or of multiply-adds of float32 vectors (direct
 convolutions counted, so fewer multiplications can exceed it, and so can tile registers). A mode whose second call takes
 more than 20 times the best is sampled once. R computes in float64, which `precision` says, and is compared and ranked
-beside float32; its programs read the same inputs from files. A star marks times that were measured once, or while
-others used the CPUs: another run may find another time."""
+beside float32; programs in R and Julia read the same inputs from files. A star marks times that were measured once, or
+while others used the CPUs: another run may find another time."""
 
 
 def markdown(found: Findings) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-HERE = Path(__file__).resolve().parent
-WORKERS = {".py": (HERE / "worker.py",), ".R": ("--vanilla", HERE / "worker.R")}    # by what programs end in
+from stele.rosetta.languages import LANGUAGES
+
 KEEPING = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "1000000000000"}
 PATIENCE = 300.0      # seconds that one command may take
 
@@ -28,8 +28,9 @@ class Process:
     def __init__(self, python: Path, program: Path, threads: int, cache: Path, keeping: bool = False,
                  worker: Path | None = None) -> None:
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  closed by `end`
+        runs = (worker,) if worker else LANGUAGES[program.suffix].worker
         self.process = subprocess.Popen(
-            [str(part) for part in (python, *((worker,) if worker else WORKERS[program.suffix]), program, threads)],
+            [str(part) for part in (python, *runs, program, threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True, start_new_session=True,
             env=environment(threads, cache) | (KEEPING if keeping else {}))
 
@@ -99,7 +100,7 @@ def environment(threads: int, cache: Path) -> dict[str, str]:
         **{name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
         **{name: str(cache / folder) for name, folder in folders.items()},
         **dict.fromkeys(("STELE_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
-                        "TF_NUM_INTRAOP_THREADS"), str(threads)),
+                        "JULIA_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), str(threads)),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "tensorflow",
         "PYTENSOR_FLAGS": f"base_compiledir={cache / 'pytensor'}", "TF_CPP_MIN_LOG_LEVEL": "3",
         "CACHEDB": str(cache / "tinygrad.db"),

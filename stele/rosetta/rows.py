@@ -1,11 +1,12 @@
 """What is compared: the workloads with their rows, and the frameworks."""
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from stele.rosetta.languages import JULIA, PYTHON, Language, R
 
 PROGRAMS = Path(__file__).resolve().parent
 
@@ -40,12 +41,15 @@ class Workload:
 
 @dataclass(frozen=True)
 class Framework:
-    """A framework: the module that is imported, the distributions that are installed for it, and what installs them."""
+    """A framework: the module that is imported, the distributions that are installed for it, and what installs them.
+
+    Where it is a language of its own, the module is one of those that it comes with.
+    """
 
     module: str
     distributions: tuple[str, ...]
     install: str
-    suffix: str = ".py"         # of its programs, by which their language is known
+    language: Language = PYTHON
     lacks: str = ""             # why some workloads have no program in it
 
 
@@ -150,8 +154,10 @@ FRAMEWORKS = {
     "pytensor":    Framework("pytensor", ("pytensor", "numba"), "pip install pytensor numba"),
     "tinygrad":    Framework("tinygrad", ("tinygrad",), "pip install tinygrad"),
     "mlx":         Framework("mlx.core", ("mlx", "mlx-cpu"), "pip install mlx[cpu]"),
-    "r":           Framework("base", (), "apt install r-base-core", ".R",
+    "r":           Framework("base", (), "apt install r-base-core", R,
                              "convolutions and networks need R's package torch"),
+    "julia":       Framework("LinearAlgebra", (), "see https://julialang.org/downloads", JULIA,
+                             "convolutions and networks need packages of Julia's, such as Flux or Lux"),
 }
 
 ROWS = {row.name: row for workload in WORKLOADS.values() for row in workload.rows}
@@ -170,15 +176,13 @@ def chosen(names: Sequence[str]) -> dict[str, tuple[Row, ...]]:
 
 
 def modes(path: Path) -> tuple[str, ...]:
-    """The modes that a program says it has."""
-    text = path.read_text(encoding="utf-8")
-    if path.suffix == ".R":
-        return tuple(re.findall('"([^"]*)"', text.partition("\nMODES <- ")[2].partition("\n")[0]))
-    module = ast.parse(text)
-    return next(ast.literal_eval(node.value) for node in module.body if isinstance(node, ast.Assign)
-                and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "MODES")
+    """The modes that a program says it has, in a line of its text."""
+    said = re.search(r"^(?:const )?MODES (?:=|<-) (.+)", path.read_text(encoding="utf-8"), re.M)
+    names = tuple(name for _, name in re.findall(r"""(["'])(.*?)\1""", said[1] if said else ""))
+    assert names, f"{path} has no line that names its MODES"
+    return names
 
 
 def program(framework: str, workload: str) -> Path:
     """The file that translates a workload into a framework; it may be missing."""
-    return PROGRAMS / framework / f"{workload}{FRAMEWORKS[framework].suffix}"
+    return PROGRAMS / framework / f"{workload}{FRAMEWORKS[framework].language.suffix}"

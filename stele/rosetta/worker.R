@@ -126,6 +126,9 @@ read_npy <- function(path) {
   part <- function(pattern) regmatches(header, regexec(pattern, header))[[1]][[2]]
   shape <- as.integer(strsplit(gsub("[^0-9,]", "", part("'shape': \\(([^)]*)\\)")), ",")[[1]])
   type <- part("'descr': '([^']*)'")
+  if (part("'fortran_order': (\\w+)") != "False") {
+    stop("the columns of an array are together, where this worker reads rows")
+  }
   size <- as.integer(substring(type, 3))
   x <- switch(substr(type, 1, 2),
               "<f" = readBin(file, "double", prod(shape), size, endian = "little"),
