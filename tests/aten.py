@@ -46,7 +46,9 @@ W, WT, BIAS = f(4, 3, 3, 2), f(3, 4, 3, 2), f(4)
 ONES2, ZEROS2 = [1, 1], [0, 0]
 
 # Random numbers, and numbers that nobody may use: shapes and dtypes alone are compared.
-DRAWN = {"rand", "randn", "randperm", "native_dropout", "empty.memory_format", "empty_strided"}
+DRAWN = {"rand", "randn", "randperm", "native_dropout", "empty.memory_format", "empty_strided", "rand_like", "randn_like",
+         "randint", "randint.low", "randint_like", "randint_like.low_dtype", "bernoulli", "bernoulli.p", "bernoulli.Tensor",
+         "multinomial", "poisson", "binomial"}
 
 CASES: dict[str, list[Case]] = {
     **each("cos cosh erf exp expm1 isinf isnan sin sinh tan tanh sigmoid relu abs neg", (X,), (WHOLE,), (EMPTY,)),
@@ -79,6 +81,12 @@ CASES: dict[str, list[Case]] = {
     **each("scalar_tensor", (2.5, None), (3, "int64")), **each("empty.memory_format", ([2, 3], "float32")),
     **each("empty_strided", ([2, 3], [3, 1], "float32")), **each("arange.start_step", (1, 10, 3, None), (0.0, 1.0, 0.25, None)),
     **each("rand randn", ([2, 3], "float32")), **each("randperm", (5, "int64")),
+    **each("rand_like randn_like", (X, None), (WHOLE, "float64")), **each("randint", (5, [2, 3], "int64"), (5, [0], "float32")),
+    **each("randint.low", (-2, 5, [2, 3], "int64")), **each("randint_like", (X, 5, None), (X, 5, "int64")),
+    **each("randint_like.low_dtype", (WHOLE, -2, 5, None)), **each("bernoulli", (abs(X) / 9,)),
+    **each("bernoulli.p", (X, 0.3), (WHOLE, 0.3)), **each("bernoulli.Tensor", (X, abs(ROW) / 9)),
+    **each("multinomial", (abs(X) + 1, 2, False), (abs(ROW) + 1, 7, True)), **each("poisson", (abs(X),)),
+    **each("binomial", (abs(X) // 1, abs(X) / 9)),
     **each("_to_copy", (X, "int64"), (WHOLE, "float32"), (X, None)),
 
     **each("any", (YES,), (X,)), **each("any.dim", (YES, 1, False)), **each("any.dims", (YES, [0, 1], True), (X, None, False)),

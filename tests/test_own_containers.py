@@ -1,6 +1,7 @@
 """Lists, dicts, tuples and objects of classes of the user's: arguments, results, carries and what is differentiated."""
 from __future__ import annotations
 
+import time
 from collections import Counter, OrderedDict, UserDict, defaultdict, deque
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -75,6 +76,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {     # a 
     "an open dict":        (lambda d: d.x * 2 + d.y, lambda x: Open(x=x, y=x)),
     "an open dict is set": (lambda d: after(d.x, setattr(d, "z", d.x * 2)), lambda x: Open(x=x)),
     "a pair":              (lambda p: Pair((p.total(), p[0])), lambda x: Pair((x, x * 2))),
+    "a tuple of C's":      (lambda t: time.struct_time([2 * t.tm_year, *t[1:]]), lambda x: time.struct_time([x] * 9)),
     "rows":                (lambda r: Rows([r.total(), *r]), lambda x: Rows([x, x * 2])),
     "rows grow":           (lambda r: after(r[0], r.append(r[1])), lambda x: Rows([x, x * 2])),
     "counts":              (lambda c: c["a"] * st.ones(2), lambda x: Counter("aab")),

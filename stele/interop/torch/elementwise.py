@@ -112,21 +112,9 @@ def arange(start: Any, end: Any, step: Any, dtype: Any) -> Any:
     return st.arange(start, end, step, dtype=dtype or ("int64" if whole else "float32"))
 
 
-def drawn(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Random numbers of Stele's own generator."""
-    return lambda shape, dtype: f(tuple(shape), dtype=dtype or "float32")
-
-
 def cast(x: Any, dtype: Any = None, *_: Any) -> Any:
     """x in another dtype."""
     return x if dtype is None else x.astype(dtype)
-
-
-def leaky_at_random(x: Any, noise: Any, low: float, high: float, training: bool) -> Any:
-    """x, negative numbers times a slope: drawn for each in training, else the mean; and the slopes."""
-    slope = low + (high - low) * st.rand(x.shape) if training else (low + high) / 2
-    slopes = st.where(x < 0, slope, 1.0).astype(x.dtype)
-    return x * slopes, slopes if training else noise
 
 
 UNARY: dict[str, Callable[[Any], Any]] = {
@@ -154,7 +142,6 @@ RULES: Rules = {
     "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor": st.remainder, "fmod.Tensor fmod.Scalar": st.fmod,
     "floor_divide floor_divide.Scalar": st.floor_divide,
     "pow.Tensor_Tensor pow.Tensor_Scalar pow.Scalar": power,
-    "rrelu_with_noise_functional": leaky_at_random,
     "fmax": st.fmax, "fmin": st.fmin, "hypot": st.hypot, "copysign.Tensor copysign.Scalar": st.copysign,
     "signbit": st.signbit, "nextafter": st.nextafter, "frexp.Tensor": st.frexp,
     "xlogy.Tensor xlogy.Scalar_Self xlogy.Scalar_Other": st.xlogy,
@@ -187,7 +174,6 @@ RULES: Rules = {
     "zeros": lambda shape, dtype: full(shape, 0, dtype or "float32"),
     "ones": lambda shape, dtype: full(shape, 1, dtype or "float32"),
     "empty.memory_format empty_strided empty_permuted": undefined,
-    "arange.start_step": arange, "rand": drawn(st.rand), "randn": drawn(st.randn),
-    "randperm": lambda n, dtype: st.permutation(st.arange(n, dtype=dtype)),
+    "arange.start_step": arange,
     "_to_copy": cast, "to.dtype": cast,
 }

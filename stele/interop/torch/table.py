@@ -6,6 +6,7 @@ from typing import Any
 
 from stele.interop.torch import (
     contractions,
+    draws,
     elementwise,
     indexing,
     linalg,
@@ -19,7 +20,7 @@ from stele.interop.torch import (
 )
 
 FAMILIES = (elementwise, reductions, movement, indexing, contractions, windows, resizing, normalization, recurrent,
-            linalg, sizes)
+            linalg, sizes, draws)
 
 RULES: dict[str, Callable[..., Any]] = {
     name: rule for family in FAMILIES for names, rule in family.RULES.items() for name in names.split()}
