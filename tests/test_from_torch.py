@@ -504,6 +504,8 @@ def test_what_no_program_can_hold_is_said() -> None:
 
     with pytest.raises(ArgumentError, match=r"torch.export cannot trace this Odd"):
         stt.from_torch(Odd(), [t.ones(2)])
+    with pytest.raises(ArgumentError, match=r"PyTorch's tensors, got one of Stele.*torch.as_tensor"):
+        stt.from_torch(t.nn.ReLU(), (st.ones(2),))
 
 
 @needs_torch
@@ -523,6 +525,56 @@ def test_a_function_of_stele_inside_pytorch() -> None:
     doubles = [t.randn(2, 2, dtype=t.float64, requires_grad=True) for _ in range(2)]
     both = stt.to_torch(lambda x, y: (st.sin(x @ y), x * 2))
     assert t.autograd.gradcheck(both, doubles) and t.autograd.gradgradcheck(both, doubles)
+
+
+@needs_torch
+def test_what_pytorch_writes_to_is_its_own() -> None:
+    t, kept = torch(), st.tensor([2.0, 3.0])
+    x, z = (t.ones(2, requires_grad=True) for _ in range(2))
+    for f in (lambda x, z: st.exp(x) + z, st.compile(lambda x, z: st.exp(x) + z)):
+        x.grad = z.grad = None
+        y = stt.to_torch(f)(x, z)
+        y.mul_(2)
+        y.sum().backward()
+        x.grad.mul_(5)
+        np.testing.assert_allclose(x.grad, np.full(2, 10 * np.e), 1e-6)
+        assert z.grad.tolist() == [2, 2]
+    for f in (lambda x: st.exp(x), lambda x: x):        # a result that the gradient reads, and the argument itself
+        y = stt.to_torch(f)(x * 1)
+        y.mul_(3)
+        (wanted,) = t.autograd.grad((x.exp() if f(kept) is not kept else x).sum() * 3, x)
+        np.testing.assert_allclose(t.autograd.grad(y.sum(), x)[0], wanted, 1e-6)
+    stt.to_torch(lambda x: kept)(x).add_(1)
+    assert kept.tolist() == [2, 3]
+
+
+@needs_torch
+def test_parameters_outside_get_gradients_where_no_argument_does() -> None:
+    t, layer = torch(), st.nn.Linear(3, 2)
+    y = stt.to_torch(lambda x: (layer(x), x.argmax()))(t.ones(4, 3))
+    assert y[0].requires_grad and not y[1].requires_grad
+    y[0].sum().backward()
+    assert layer.bias is not None and layer.bias.grad is not None and layer.bias.grad.tolist() == [4, 4]
+    assert not stt.to_torch(lambda x: x * 2)(t.ones(3)).requires_grad
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_draws_of_a_module_are_stele_s_own() -> None:
+    t = torch()
+
+    class Draws(t.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return (x + t.randn_like(x), t.rand_like(x), t.normal(x + 3, 2.0), t.empty_like(x).uniform_(1, 3),
+                    t.randint_like(x, 2, 6), t.nn.functional.gumbel_softmax(x), t.bernoulli(x + 0.25))
+
+    st.manual_seed(0)
+    f = st.compile(stt.from_torch(Draws(), t.zeros(20_000), dims={"x": {0: "n"}}))
+    made = f(st.zeros(20_000))
+    for y, mean, deviation in zip(made, (0, 0.5, 3, 2, 3.5, 5e-5, 0.25), (1, 12 ** -0.5, 2, 3 ** -0.5, 1.118, None, 0.433)):
+        assert abs(y.mean().item() - mean) < 0.05
+        assert deviation is None or abs(y.std().item() - deviation) < 0.05
+    assert not st.any(made[0] == f(st.zeros(20_000))[0])
 
 
 @needs_torch

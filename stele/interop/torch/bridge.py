@@ -25,8 +25,8 @@ Call = Callable[..., Any]
 def to_torch(f: Callable[..., Any]) -> Any:
     """A function `f` of Stele's tensors as one of PyTorch's; a Stele module as a `torch.nn.Module`.
 
-    Arguments and results may be containers; tensors cross without being copied, in their dtypes and shapes. Gradients
-    of PyTorch's go through it, of any order (`create_graph=True`); Stele's parameters that f reads from outside get
+    Arguments and results may be containers. Arguments cross without being copied; results and gradients are copies,
+    to which PyTorch may write, but for an argument without a gradient that is returned. Gradients of PyTorch's go through it, of any order (`create_graph=True`); Stele's parameters that f reads from outside get
     their `.grad` in a first-order backward pass. Of a module the parameters are `torch.nn.Parameter`s of the result,
     under their names, for PyTorch's optimisers: they begin with a copy of the numbers, and
     `module.load_state_dict(result.state_dict(), strict=False)` brings them back; buffers stay the module's own. Within
@@ -59,7 +59,8 @@ def bridged(f: Call) -> Call:
             made, shape[:] = (parts := tree.flatten(f(*own, **named)))[0], [parts[1]]
             return made
 
-        made = crossed().apply(flat, *(leaves[k] for k in crossing))
+        # what nobody gives requires gradients, so that parameters outside get theirs where no argument does
+        made = crossed().apply(flat, torch().empty(0, requires_grad=True), *(leaves[k] for k in crossing))
         return tree.unflatten(shape[0], made)
 
     return called
@@ -75,8 +76,16 @@ def given(x: Any) -> st.Tensor:
 
 
 def back(x: Any) -> Any:
-    """A tensor of Stele's as one of PyTorch's on its memory; anything else as it is."""
-    return torch().from_dlpack(x) if isinstance(x, st.Tensor) else x
+    """A tensor of Stele's as one of PyTorch's, which may be written to: a copy. Anything else as it is."""
+    return torch().from_dlpack(x).clone() if isinstance(x, st.Tensor) else x
+
+
+def returned(y: Any, given: Sequence[st.Tensor], x: Sequence[Any]) -> Any:
+    """A result for PyTorch: its own tensor x, where a function returns what it was given and no gradient is asked."""
+    for a, b in zip(given, x):
+        if y is a and not a.requires_grad:
+            return b
+    return back(y)
 
 
 @cache
@@ -84,28 +93,28 @@ def crossed() -> Any:
     """The function of PyTorch's autograd whose two directions are Stele's."""
     class Crossed(torch().autograd.Function):
         @staticmethod
-        def forward(ctx: Any, f: Call, *x: Any) -> tuple[Any, ...]:
+        def forward(ctx: Any, f: Call, _: Any, *x: Any) -> tuple[Any, ...]:
             ctx.f, ctx.x = f, [given(a) for a in x]
             ctx.save_for_backward(*x)       # which finds what was written to in between
             with st.enable_grad():
                 ctx.y = f(*ctx.x)
-            made = tuple(map(back, ctx.y))
-            ctx.mark_non_differentiable(*(a for a in made if isinstance(a, torch().Tensor)
-                                          and not a.is_floating_point()))
+            made = tuple(returned(y, ctx.x, x) for y in ctx.y)
+            ctx.mark_non_differentiable(*(a for a, y in zip(made, ctx.y) if isinstance(a, torch().Tensor)
+                                          and not (is_float(y) and y.requires_grad)))
             return made
 
         @staticmethod
         def backward(ctx: Any, *g: Any) -> tuple[Any, ...]:
-            x, wanted = ctx.saved_tensors, ctx.needs_input_grad[1:]
-            if torch().is_grad_enabled():   # create_graph=True: the gradient is a function that has one
+            x, wanted = ctx.saved_tensors, ctx.needs_input_grad[2:]
+            if any(wanted) and torch().is_grad_enabled():   # create_graph=True: the gradient is a function that has one
                 found = iter(bridged(pulled(ctx.f, wanted))(list(x), list(g)))
-                return None, *(next(found) if want else None for want in wanted)
+                return None, None, *(next(found) if want else None for want in wanted)
             pairs = [(a, shared(b)) for a, b in zip(ctx.y, g) if is_float(a) and a.requires_grad]
             for a in ctx.x:
                 a.grad = None
             if pairs:
                 reduce(add, ((a * b).sum() for a, b in pairs)).backward(retain_graph=True)
-            return None, *(grad_of(a) if want else None for a, want in zip(ctx.x, wanted))
+            return None, None, *(grad_of(a) if want else None for a, want in zip(ctx.x, wanted))
 
     return Crossed
 
@@ -172,7 +181,7 @@ def hold(holder: Any, model: nn.Module) -> None:
             if key not in place._modules:
                 place.add_module(key, kinds.Module())
             place = place._modules[key]
-        place.register_parameter(last, kinds.Parameter(back(p).clone(), requires_grad=p.requires_grad))
+        place.register_parameter(last, kinds.Parameter(back(p), requires_grad=p.requires_grad))
 
 
 @contextmanager

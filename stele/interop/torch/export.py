@@ -8,6 +8,8 @@ from importlib import import_module
 from inspect import Parameter, signature
 from typing import Any
 
+import numpy as np
+
 import stele as st
 from stele.errors import ArgumentError, DataError, DTypeError, nearest
 from stele.interop.torch.gradients import own_functions_refused, stopped
@@ -37,6 +39,11 @@ def torch() -> Any:
 def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Dims) -> Any:
     """What `torch.export` makes of a module; axes in `dims` are open."""
     export = torch().export
+    for x in (*args, *kwargs.values()):
+        if isinstance(x, st.Tensor | np.ndarray):
+            raise ArgumentError("a module of PyTorch is exported with PyTorch's tensors, got one of "
+                                f"{'NumPy' if isinstance(x, np.ndarray) else 'Stele'}",
+                                hint="Write torch.as_tensor(x) for it.")
     opened: dict[str, Any] = {}
     names = argument_names(module, len(args), kwargs)
     given = dict(zip(names, [*args, *kwargs.values()]))

@@ -148,12 +148,13 @@ def from_torch(module: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] 
                dims: Dims | None = None) -> TorchModule:
     """A `module` of PyTorch as one of Stele, through `torch.export` with these example `args` and `kwargs`.
 
-    Parameters and buffers have their names, and begin on the memory of PyTorch's: nothing is copied. Axes that `dims`
-    names are open, `dims={"x": {0: "batch"}}`, where need be as a `torch.export.Dim` with bounds; others are those of
-    the examples. A `torch.export.ExportedProgram` is taken as it is. Results have the dtypes that PyTorch says,
-    and gradients end at `detach()` and `torch.no_grad()` as there. Raises ArgumentError for what the exporter cannot
-    trace and for a `torch.autograd.Function` of one's own where gradients go through it, DataError for ops that have no
-    rule, all named in one error, and without PyTorch.
+    Parameters and buffers have their names, and begin on the memory of PyTorch's: nothing is copied. One tensor may
+    stand for `args` of it alone. Axes that `dims` names are open, `dims={"x": {0: "batch"}}`, where need be as a
+    `torch.export.Dim` with bounds; others are those of the examples. A `torch.export.ExportedProgram` is taken as it
+    is. Results have the dtypes that PyTorch says, and gradients end at `detach()` and `torch.no_grad()` as there. What
+    is drawn there is drawn anew by Stele's generator. Raises ArgumentError for what the exporter cannot trace and for a
+    `torch.autograd.Function` of one's own where gradients go through it, DataError for ops that have no rule, all named
+    in one error, and without PyTorch.
 
     >>> from importlib.util import find_spec
     >>> from stele.interop.torch import from_torch
@@ -166,7 +167,7 @@ def from_torch(module: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] 
     if not isinstance(module, kinds.nn.Module):
         raise ArgumentError(f"from_torch takes a torch.nn.Module, got {type(module).__name__}",
                             hint="from_torch_function makes an op of a function of PyTorch's.")
-    more, given = dict(kwargs or {}), tuple(args)
+    more, given = dict(kwargs or {}), (args,) if isinstance(args, kinds.Tensor) else tuple(args)
     e = exported(module, given, more, dims or {})
     return made(e, under_names(program(e, argument_names(module, len(given), more)), dims or {}))
 
