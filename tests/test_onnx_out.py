@@ -177,6 +177,9 @@ def test_what_else_is_exported(tmp_path: Path) -> None:
         agree(made, {"x": x.numpy()}, outputs(f, x))
     made = exported(compiled, [x], tmp_path / "f.onnx")
     assert [o.name for o in made.graph.output] == ["y.a", "y.b.0", "y.b.1.0"]
+    product = lambda x: st.grad(lambda x: st.sin(x).sum() * x.mean())(x)    # of two sums: a product with 1 and a mean
+    made = exported(product, [x := st.randn(4, 3)], tmp_path / "f.onnx", {"x": {0: "n"}})
+    agree(made, {"x": x.numpy()}, outputs(product, x))
     p = st.placeholder(("n", 3), name="rows")
     f = st.function([p], (p * w).sum(axis=1))
     made = exported(f, None, tmp_path / "f.onnx")

@@ -26,9 +26,10 @@ def to_torch(f: Callable[..., Any]) -> Any:
     """A function `f` of Stele's tensors as one of PyTorch's; a Stele module as a `torch.nn.Module`.
 
     Arguments and results may be containers. Arguments cross without being copied; results and gradients are copies,
-    to which PyTorch may write, but for an argument without a gradient that is returned. Gradients of PyTorch's go through it, of any order (`create_graph=True`); Stele's parameters that f reads from outside get
-    their `.grad` in a first-order backward pass. Of a module the parameters are `torch.nn.Parameter`s of the result,
-    under their names, for PyTorch's optimisers: they begin with a copy of the numbers, and
+    to which PyTorch may write, but for an argument without a gradient that is returned. Gradients of PyTorch's go
+    through it, of any order (`create_graph=True`); Stele's parameters that f reads from outside get their `.grad` in a
+    first-order backward pass. Of a module the parameters are `torch.nn.Parameter`s of the result, under their names,
+    for PyTorch's optimisers: they begin with a copy of the numbers, and
     `module.load_state_dict(result.state_dict(), strict=False)` brings them back; buffers stay the module's own. Within
     `torch.compile` they are called as they are, between two parts of what it compiles. Raises DataError without
     PyTorch, DTypeError for gradients of complex numbers.

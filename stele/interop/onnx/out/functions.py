@@ -11,7 +11,7 @@ from stele.interop.onnx.out.nodes import Node
 from stele.interop.onnx.out.scope import Rule, Scope, bare
 from stele.ir.graph import Graph, Op, Value, users
 from stele.ir.origin import inherit
-from stele.ir.rewrite import everywhere, substituted
+from stele.ir.rewrite import everywhere, rewrite, substituted
 from stele.ir.types import Type, axes_of, axis_of, bool_, float32, product
 from stele.ops.composite import Normalize, Softmax
 from stele.ops.contraction import MatMul
@@ -34,6 +34,7 @@ from stele.ops.linear import (
 from stele.ops.reduction import Any as Some
 from stele.transform.patterns import number
 from stele.transform.share import share
+from stele.transform.simplify import multiply_by_one, number_last
 
 Users = Mapping[Value, Sequence[Value]]
 Found = Iterator[Value]
@@ -64,8 +65,11 @@ RULES: dict[type[Op], Rule] = {Native: written}
 
 
 def together(graph: Graph, opset: int) -> Graph:
-    """The graph, and those it holds, with ops of ONNX in place of what means them, where the opset has such an op."""
-    return everywhere(partial(joined, opset=opset), share(graph))
+    """The graph, and those it holds, with ops of ONNX in place of what means them, where the opset has such an op.
+
+    Products with 1, where every gradient begins, are left out: ONNX Runtime 1.32 refuses some graphs that have them.
+    """
+    return everywhere(partial(joined, opset=opset), share(rewrite(graph, (number_last, multiply_by_one))))
 
 
 def joined(graph: Graph, opset: int) -> Graph:
