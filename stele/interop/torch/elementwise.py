@@ -150,6 +150,7 @@ RULES: Rules = {
     "polar": lambda r, angle: st.complex(r * st.cos(angle), r * st.sin(angle)), "complex": st.complex,
     "view_as_complex": lambda x: st.complex(x[..., 0], x[..., 1]),
     "view_as_real": lambda x: st.stack([st.real(x), st.imag(x)], axis=-1),
+    "gcd prims::gcd": st.gcd, "lcm": st.lcm,
     "atan2": st.atan2, "atan2.out": lambda x, z, out: st.atan2(x, z), "maximum": st.maximum, "minimum": st.minimum,
     "eq.Tensor eq.Scalar": lambda x, z: x == z, "ne.Tensor ne.Scalar": lambda x, z: x != z,
     "lt.Tensor lt.Scalar": lambda x, z: x < z, "le.Tensor le.Scalar": lambda x, z: x <= z,

@@ -80,6 +80,11 @@ def scatter_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, inclu
     return st.where(count > 0, scatter(st.full_like(x, none), dim, index, source, REDUCED[reduce]), x)
 
 
+def scatter_by(x: Any, dim: int, index: Any, source: Any, how: str) -> Any:
+    """x with elements added to, or multiplied with, what is there."""
+    return scatter(x, dim, index, source, {"add": "add", "multiply": "mul"}[how])
+
+
 def index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, include: bool = True) -> Any:
     """x with parts along an axis combined at indices, with what was there or without."""
     behind = source.ndim - 1 - dim % source.ndim
@@ -150,6 +155,7 @@ RULES: Rules = {
                                                                                           ).reshape(()),
     "gather": gather, "scatter.value scatter.src": scatter,
     "scatter_add": lambda x, dim, i, source: scatter(x, dim, i, source, "add"), "scatter_reduce.two": scatter_reduce,
+    "scatter.reduce scatter.value_reduce": scatter_by,
     "masked_scatter": masked_scatter, "index_reduce": index_reduce, "put": put,
     "masked_select": masked_select,
     "embedding": embedding, "embedding_dense_backward": embedding_gradient,
