@@ -571,7 +571,8 @@ def test_draws_of_a_module_are_stele_s_own() -> None:
     st.manual_seed(0)
     f = st.compile(stt.from_torch(Draws(), t.zeros(20_000), dims={"x": {0: "n"}}))
     made = f(st.zeros(20_000))
-    for y, mean, deviation in zip(made, (0, 0.5, 3, 2, 3.5, 5e-5, 0.25), (1, 12 ** -0.5, 2, 3 ** -0.5, 1.118, None, 0.433)):
+    deviations = 1, 12 ** -0.5, 2, 3 ** -0.5, 1.118, None, 0.433
+    for y, mean, deviation in zip(made, (0, 0.5, 3, 2, 3.5, 5e-5, 0.25), deviations):
         assert abs(y.mean().item() - mean) < 0.05
         assert deviation is None or abs(y.std().item() - deviation) < 0.05
     assert not st.any(made[0] == f(st.zeros(20_000))[0])

@@ -58,6 +58,7 @@ RULES: Rules = {
     "randperm randperm.generator": lambda n, _: st.permutation(st.arange(n, dtype="int64")),
     "bernoulli": lambda p: bernoulli(p, p), "bernoulli.p bernoulli.Tensor": bernoulli,
     "prims::normal": normal, "prims::uniform": uniform,
-    "multinomial": st.multinomial, "poisson": st.poisson, "binomial": lambda n, p: st.random.binomial(n.astype("int64"), p),
+    "multinomial": st.multinomial, "poisson": st.poisson,
+    "binomial": lambda n, p: st.random.binomial(n.astype("int64"), p),
     "rrelu_with_noise_functional": leaky_at_random,
 }
