@@ -43,7 +43,11 @@ chained(x, y) = chain.(x, y)
 
 function chained!(z, x, y)
     parts = Iterators.partition(eachindex(x), max(LEAST, cld(length(x), Threads.nthreads())))
-    length(parts) == 1 ? run!(z, x, y, eachindex(x)) : foreach(wait, [Threads.@spawn run!(z, x, y, p) for p in parts])
+    if length(parts) == 1
+        run!(z, x, y, eachindex(x))
+    else
+        foreach(wait, [Threads.@spawn run!(z, x, y, part) for part in parts])
+    end
     z
 end
 
