@@ -165,12 +165,6 @@ def base_of(kind: type) -> Any:
     return next(base for base in kind.__mro__ if not base.__flags__ & HEAP)
 
 
-@cache
-def made_as(kind: type) -> Any:
-    """The class that makes a tuple of a class: its own for C's, as of `time.gmtime`, which takes its parts in a row."""
-    return kind if isinstance(vars(kind).get("n_sequence_fields"), int) else tuple
-
-
 def blank(kind: Any) -> Any:
     """An object of a class that holds nothing yet, as one is made for a copy."""
     return base_of(kind).__new__(kind)
@@ -195,7 +189,8 @@ def _unflatten(spec: Spec | None, leaves: Iterator[Any], table: type[dict[Any, A
         return met[keys[0]]
     if issubclass(kind, tuple):
         held = [_unflatten(part, leaves, table, met) for part in parts]
-        return tuple(held) if kind is tuple else made_as(kind).__new__(kind, held)
+        is_c = kind is not tuple and isinstance(vars(kind).get("n_sequence_fields"), int)     # as that of `time.gmtime`
+        return (kind if is_c else tuple).__new__(kind, held)
     made: Any = table() if kind is dict else [] if kind is list else blank(kind)
     met.append(made)
     for key, part in zip(keys, parts):

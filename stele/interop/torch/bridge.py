@@ -81,9 +81,9 @@ def back(x: Any) -> Any:
     return torch().from_dlpack(x).clone() if isinstance(x, st.Tensor) else x
 
 
-def returned(y: Any, given: Sequence[st.Tensor], x: Sequence[Any]) -> Any:
+def returned(y: Any, own: Sequence[st.Tensor], x: Sequence[Any]) -> Any:
     """A result for PyTorch: its own tensor x, where a function returns what it was given and no gradient is asked."""
-    for a, b in zip(given, x):
+    for a, b in zip(own, x):
         if y is a and not a.requires_grad:
             return b
     return back(y)

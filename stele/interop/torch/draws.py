@@ -17,7 +17,7 @@ def drawn(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def like(f: Callable[..., Any]) -> Callable[..., Any]:
     """Random numbers in the shape of x."""
-    return lambda x, dtype: f(tuple(x.shape), dtype=dtype or x.dtype)
+    return lambda x, dtype: drawn(f)(x.shape, dtype or x.dtype)
 
 
 def randint(low: Any, high: Any, shape: Any) -> Any:

@@ -61,12 +61,6 @@ def lu_solve(x: Any, pivots: Any, b: Any, left: bool = True, adjoint: bool = Fal
     return st.linalg.lu_solve(x, pivots - 1, b)
 
 
-def cholesky_solve(b: Any, x: Any, upper: bool = False) -> Any:
-    """The solutions of a @ y = b by the triangular factor of a."""
-    low = x.mT.conj() if upper else x
-    return st.linalg.solve_triangular(low.mT.conj(), st.linalg.solve_triangular(low, b, upper=False), upper=True)
-
-
 RULES: Rules = {
     "linalg_lu": lu, "linalg_lu_factor_ex": lu_factor, "linalg_lu_solve": lu_solve,
     "linalg_inv_ex": lambda x, check=False: (st.linalg.inv(x), fine(x)),
@@ -80,7 +74,7 @@ RULES: Rules = {
         x, rtol, atol, hermitian),
     "linalg_eig": lambda x: tuple(st.linalg.eig(x)), "linalg_householder_product": st.linalg.householder_product,
     "cholesky": lambda x, upper=False: st.linalg.cholesky(x, upper=upper),
-    "cholesky_solve": cholesky_solve,
-    "cholesky_inverse": lambda x, upper=False: cholesky_solve(st.eye(x.shape[-1], dtype=x.dtype), x, upper),
+    "cholesky_solve": lambda b, x, upper=False: st.linalg.cho_solve(x, b, upper=upper),
+    "cholesky_inverse": lambda x, upper=False: st.linalg.cho_solve(x, st.eye(x.shape[-1], dtype=x.dtype), upper=upper),
     "linalg_matrix_exp": st.linalg.expm,
 }
