@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import long_planted
+import numpy as np
 import pytest
 
 from stele import files
@@ -43,14 +44,27 @@ def test_what_was_put_is_got(cache: Cache) -> None:
     assert sorted(path.name for path in cache.folder.iterdir()) == sorted([*KEYS[:2], "bytes"])
 
 
+def test_what_was_put_is_mapped_as_it_lies(cache: Cache) -> None:
+    for content in (b"", b"x", bytes(range(256)) * 300):
+        cache.put(KEYS[0], content)
+        found = cache.mapped(KEYS[0])
+        assert found is not None and found == content and found.readonly
+        assert not content or np.frombuffer(found, np.uint8).ctypes.data % 64 == 0
+        cache.put(KEYS[0], b"another")
+        cache.clear()
+        assert found == content and cache.mapped(KEYS[0]) is None
+    assert (cache.counts.hits, cache.counts.misses) == (3, 3)
+
+
+@pytest.mark.parametrize("read", [Cache.get, Cache.mapped])
 @pytest.mark.parametrize("damage", [lambda b: b[:-1], lambda b: b + b"x", lambda b: b"", lambda b: b[:20],
                                     lambda b: b[:-3] + bytes([b[-3] ^ 1]) + b[-2:], lambda b: b"x" + b[1:]])
-def test_a_damaged_entry_is_removed_and_reported(cache: Cache, damage) -> None:
+def test_a_damaged_entry_is_removed_and_reported(cache: Cache, damage, read) -> None:
     cache.put(KEYS[0], b"content of some length")
     path = cache.folder / KEYS[0]
     path.write_bytes(damage(path.read_bytes()))
     with pytest.warns(RuntimeWarning, match="damaged or another entry, and compiles again"):
-        assert cache.get(KEYS[0]) is None
+        assert read(cache, KEYS[0]) is None
     assert not path.exists() and cache.counts.corrupt == 1
     cache.put(KEYS[0], b"new")
     assert cache.get(KEYS[0]) == b"new"

@@ -1,6 +1,9 @@
 """ONNX files that were prepared before: their programs run without the model, and only where they are its own."""
 from __future__ import annotations
 
+import hashlib
+import io
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -116,6 +119,30 @@ def test_what_is_in_the_file_counts(file: Path) -> None:
     old.run([X, Z])     # of what it was when it was prepared
     with pytest.raises(DataError, match="changed since it was prepared"):
         old.run([X[:1], Z[:1]])
+
+
+def test_a_long_file_that_is_as_it_was_is_not_read_again(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    digests, whole = list[str](), hashlib.file_digest
+
+    def noted(fileobj: Any, digest: str) -> Any:
+        digests.append(digest)
+        return whole(fileobj, digest)
+
+    monkeypatch.setattr(hashlib, "file_digest", noted)
+    first = ready.digest(file)
+    assert ready.digest(file) == first and len(digests) == 2      # too short for that
+    monkeypatch.setattr(ready, "LONG", 1)
+    assert ready.digest(file) == first == ready.digest(file) and len(digests) == 4      # written a moment ago
+    monkeypatch.setattr(ready, "AT_ONCE", -10**12)
+    assert ready.digest(file) == first == ready.digest(file) and len(digests) == 5
+    raw, then = file.read_bytes(), file.stat().st_mtime_ns
+    file.write_bytes(raw[:-1] + bytes([raw[-1] ^ 1]))
+    os.utime(file, ns=(then, then))     # as old and as long as before: the time of its last change is not
+    assert ready.digest(file) == whole(io.BytesIO(file.read_bytes()), "sha256").digest() != first
+    other = file.with_name("other")
+    other.write_bytes(raw)
+    assert ready.digest(other) == first
+
 
 
 def test_a_module_that_somebody_may_have_changed_is_asked_itself(file: Path) -> None:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import errno
 import functools
 import hashlib
+import mmap
 import os
 import re
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
+from typing import IO, Any
 
 import llvmlite
 
 from stele import config, files
 
-_MAGIC = b"stele cache 2\n"
+_MAGIC = b"stele cache 3".ljust(32, b"\n")
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
 _KEY = re.compile(r"[0-9a-f]{64}")
 _TOTAL, _WIDTH = "bytes", 20    # the file that counts entries' bytes, in so many digits
@@ -63,12 +66,11 @@ class Cache:
 
     def get(self, key: str) -> bytes | None:
         """What was put under the key, or None; an entry that was damaged or planted is removed and counted."""
-        _check(key)
-        with self._opened() as folder:
-            content = None if folder is None else self._read(folder, key)
-        self.counts.hits += content is not None
-        self.counts.misses += content is None
-        return content
+        return self._found(key, methodcaller("read"))       # in one piece
+
+    def mapped(self, key: str) -> memoryview | None:
+        """The same as it lies on the disk, nothing of it copied: its first byte is at a multiple of 64."""
+        return self._found(key, _pages)
 
     def put(self, key: str, content: bytes) -> None:
         """Keep the content under the key; the oldest entries leave if the bound is passed."""
@@ -142,13 +144,20 @@ class Cache:
                 self._give_up(error.strerror or str(error))
             return None
 
-    def _read(self, folder: int, key: str) -> bytes | None:
+    def _found(self, key: str, read: Callable[[IO[bytes]], Any]) -> Any:
+        _check(key)
+        with self._opened() as folder:
+            content = None if folder is None else self._read(folder, key, read)
+        self.counts.hits += content is not None
+        self.counts.misses += content is None
+        return content
+
+    def _read(self, folder: int, key: str, read: Callable[[IO[bytes]], Any]) -> Any:
         """The content of an entry, if it is whole, of nobody else and of this key."""
         try:
             with files.regular(key, folder, follow=False) as file:
                 why = _fault(os.fstat(file.fileno()), self.limit)
-                head, content = (b"", b"") if why else (os.read(file.fileno(), _HEADER), file.read())     # in one piece
-                if not why and head == _head(key, content):
+                if not why and os.read(file.fileno(), _HEADER) == _head(key, content := read(file)):
                     _touch(file.fileno())
                     return content
                 why = why or "is damaged or another entry"
@@ -197,7 +206,13 @@ def _check(key: str) -> None:
         raise ValueError(f"a cache key has 64 hex digits, got {key!r}; make one with digest()")
 
 
-def _head(key: str, content: bytes) -> bytes:
+def _pages(file: IO[bytes]) -> memoryview:
+    """What stands behind the head, as pages of the file: an entry is replaced or removed as a whole."""
+    is_empty = os.fstat(file.fileno()).st_size == 0     # of which there are no pages
+    return memoryview(b"" if is_empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[_HEADER:]
+
+
+def _head(key: str, content: bytes | memoryview) -> bytes:
     """What stands in front of a content: it is of this key and no other, and whole."""
     total = hashlib.sha256(key.encode())
     total.update(content)
@@ -248,12 +263,12 @@ def _objects(folder: Path, megabytes: int) -> Cache:
 
 
 def digest(*parts: str | bytes) -> str:
-    """A key: the hash of the parts and of where each ends.
+    """A key: the hash of the parts, of where each ends, and of the form that entries have.
 
     >>> digest("ab", "c") == digest("a", "bc")
     False
     """
-    total = hashlib.sha256()
+    total = hashlib.sha256(_MAGIC)
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
         total.update(len(data).to_bytes(8, "little"))
@@ -275,7 +290,7 @@ def apart(entry: bytes) -> list[bytes]:
     return [*map(bytes, seen(entry))]
 
 
-def seen(entry: bytes) -> list[memoryview]:
+def seen(entry: bytes | memoryview) -> list[memoryview]:
     """What `together` put together, as it lies there."""
     whole, at = memoryview(entry), 0
     parts: list[memoryview] = []

@@ -7,6 +7,8 @@ import ctypes
 from stele.backend.cpu.invoke import PYTHON
 from stele.errors import CompileError
 
+_LIBRARY = ctypes.CDLL(None)
+
 # Of the C library: LLVM turns copies and fills into calls of these.
 C = frozenset({"memcpy", "memmove", "memset"})
 
@@ -23,6 +25,6 @@ POOL = PYTHON | frozenset({"syscall", "clock_gettime", "sched_yield", "pthread_s
 def address(name: str) -> int:
     """Where the process has a symbol of the C library; CompileError if it has none."""
     try:
-        return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
+        return ctypes.cast(getattr(_LIBRARY, name), ctypes.c_void_p).value or 0
     except AttributeError:
         raise CompileError(f"this process has no symbol {name}") from None

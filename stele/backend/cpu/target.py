@@ -26,6 +26,8 @@ _LEVELS = {
     "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
 }
 
+_CACHES = "/sys/devices/system/cpu/cpu0/cache/index{}"
+
 _ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
@@ -142,9 +144,9 @@ class _Caches(TypedDict):
 
 def _cache_bytes(**found: Unpack[_Caches]) -> _Caches:
     """Sizes of the data caches, as sysfs says them (`48K`, `2M`), the given ones where it does not."""
-    for index in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+    for index in itertools.takewhile(os.path.isdir, map(_CACHES.format, itertools.count())):
         try:
-            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+            level, kind, size = (Path(index, name).read_text().strip() for name in ("level", "type", "size"))
         except OSError:
             continue
         if kind in ("Data", "Unified") and size[:-1].isdigit() and (name := f"l{level}") in found:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
+import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,7 +17,7 @@ import numpy as np
 
 import stele as st
 from stele import config
-from stele.backend.buffers import Buffer
+from stele.backend.buffers import Block, Buffer
 from stele.backend.cpu import cache, native
 from stele.backend.cpu.program import Program
 from stele.backend.devices import current
@@ -31,11 +33,14 @@ from stele.interop.onnx.source import content, opened
 from stele.ir.graph import Graph, Parameter
 from stele.ir.origin import NOWHERE
 from stele.ir.types import HOME, NAMED, dtype
+from stele.kernel.memory import rounded
 from stele.pipeline import Options, request
 
 if TYPE_CHECKING:
     from stele.interop.onnx.module import OnnxModule
 
+LONG = 1 << 18      # bytes of a file that take longer to be read than the entry that says what they are
+AT_ONCE = 2 * 10**9     # ns in which two changes of a file may have one time: those of FAT are two seconds apart
 SHARE = 8           # the part of the cache that one program with its weights may take
 FRONT = "/arrays", "/call", "/data", "/eager", "/higher", "/interop/onnx", "/nn", "/staged", "/tracing"
 """The folders of Stele that decide, beside those of the compiler, which graph is made of a model."""
@@ -96,7 +101,7 @@ class Ready:
         if types is None or is_followed():
             return None
         if types not in self.sessions:
-            found = cache.objects().get(cache.digest(self.key, repr(types)))
+            found = cache.objects().mapped(cache.digest(self.key, repr(types)))
             self.sessions[types] = None if found is None else unpacked(
                 found, lambda: graph({name: np.zeros(shape, dtype(kind).numpy) for name, kind, shape in types}))
         return self.sessions[types]
@@ -124,11 +129,29 @@ def installed() -> list[str]:
 
 
 def digest(source: str | Path | bytes) -> bytes:
-    """The SHA-256 of what is in a file."""
+    """The SHA-256 of what is in a file; of a long one that has not changed it is known, by what the system says of it.
+
+    As in Git, that counts for files that had been left alone for a while when they were read: what is written at once
+    may have the same time.
+    """
     if isinstance(source, bytes):
         return hashlib.sha256(source).digest()
     with opened(source) as file:
-        return hashlib.file_digest(cast(io.BufferedIOBase, file), "sha256").digest()
+        before = os.fstat(file.fileno())
+        key = cache.digest("file", said(before))
+        is_long = before.st_size >= LONG
+        if is_long and (found := cache.objects().get(key)) is not None:
+            return found
+        begin, found = time.time_ns(), hashlib.file_digest(cast(io.BufferedIOBase, file), "sha256").digest()
+        is_old = begin - max(before.st_mtime_ns, before.st_ctime_ns) > AT_ONCE
+        if is_long and is_old and said(os.fstat(file.fileno())) == said(before):
+            cache.objects().put(key, found)
+        return found
+
+
+def said(found: os.stat_result) -> str:
+    """What is another one where a file is, or what is in it."""
+    return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
 
 
 def types_of(given: Given) -> tuple[tuple[str, str, tuple[int, ...]], ...] | None:
@@ -175,19 +198,26 @@ def packed(plan: Plan) -> bytes:
     program: Any = plan.program
     asked, results = program.request, [traced.made[p.what].result for p in traced.returned[1]]
     head = [asked.graph.digest, asked.steady, places, results, [(dtype(a.dtype).name, a.shape) for a in arrays]]
-    return cache.together(json.dumps(head).encode(), *(a.tobytes() for a in arrays))
+    text = json.dumps(head).encode()
+    numbers = b"".join(a.tobytes().ljust(rounded(a.nbytes), b"\0") for a in arrays)
+    return cache.together(text.ljust(rounded(len(text) + 16) - 16), numbers)     # behind 8 bytes each that say how many
 
 
-def unpacked(entry: bytes, graph: Callable[[], Graph]) -> Session | None:
+def unpacked(entry: memoryview, graph: Callable[[], Graph]) -> Session | None:
     """The program that `packed` made bytes of, ready to be called; None where its native code is no more."""
-    head, *raw = cache.seen(entry)
+    head, numbers = cache.seen(entry)
     digest, steady, places, results, types = json.loads(bytes(head))
     asked = request(Promised(digest, graph), steady=steady)
     code = native.found(native.key(asked.graph, asked.text, asked.target))
     if code is None:
         return None
     program = Program(asked, code)
-    held = [Buffer.of(np.ndarray(shape, dtype(name).numpy, data)) for (name, shape), data in zip(types, raw)]
+    held, at = list[Buffer](), 0
+    for name, shape in types:
+        a = np.ndarray(shape, dtype(name).numpy, numbers, at)
+        lies = Block(a.ctypes.data, a.nbytes, a)     # type: ignore[arg-type]    # in the entry, whose pages `a` keeps
+        held.append(Buffer(lies, dtype(name), a.shape))
+        at += rounded(a.nbytes)
     kinds = [Parameter("result", o.type) for o in code.manifest.outputs]
 
     def call(given: Given) -> list[st.Tensor]:
