@@ -62,6 +62,9 @@ def test_find_knows_every_layout(tmp_path: Path) -> None:
     assert find_images(tmp_path / "a" / "cifar-10-batches-py").name == "CIFAR-10"
     assert find_texts(reviews(tmp_path / "c" / "aclImdb")).name == "IMDB"
     assert find_texts(tmp_path / "c").name == "IMDB"
+    for read, place, name in ((cifar10, "a", "CIFAR-10"), (fashion_mnist, "a", "Fashion-MNIST"), (mnist, "b", "MNIST"),
+                              (imdb, "c", "IMDB")):
+        assert read(tmp_path / place).name == name, "readers look where archives are unpacked too"
     assert find_images().name == "Fashion-MNIST sample" and find_texts().name == "rt-polarity sample"
 
 

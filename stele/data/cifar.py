@@ -5,15 +5,15 @@ from pathlib import Path
 
 import numpy as np
 
-from stele.data.files import read_bytes
+from stele.data.files import place_of, read_bytes
 from stele.data.pickles import read_pickle
 from stele.data.sets import ArrayDataset, Splits, split
 from stele.errors import DataError
-from stele.files import located
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import is_array, is_series
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+CIFAR_PLACES = ("cifar-10-batches-bin", "cifar-10-batches-py")
 TRAIN = tuple(f"data_batch_{k}" for k in range(1, 6))
 TEST = ("test_batch",)
 PIXELS = 3 * 32 * 32
@@ -29,18 +29,24 @@ def has_python(folder: Path) -> bool:
     return any((folder / name).is_file() for name in TRAIN + TEST)
 
 
-@public
+def has_cifar(folder: Path) -> bool:
+    """Whether `folder` holds files of either version."""
+    return has_binary(folder) or has_python(folder)
+
+
+@speaks
 def cifar10(folder: str | Path) -> Splits:
     """CIFAR-10 from the `folder` `cifar-10-batches-bin` or `cifar-10-batches-py`: images (N, 3, 32, 32) uint8.
 
-    Raises DataError for a file that is missing or damaged. `download("cifar10")` makes such a folder.
+    Or from a folder that has one of them in it, as `download("cifar10")` makes it. Raises DataError for a file that is
+    missing or damaged.
 
     >>> for name in ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"):
     ...     np.zeros((2, 1 + 3 * 32 * 32), np.uint8).tofile(f"{name}.bin")     # a label and its pixels, twice
     >>> data.cifar10(".").train
     ArrayDataset(uint8[10, 3, 32, 32], int64[10])
     """
-    folder = located(folder)
+    folder = place_of(folder, has_cifar, CIFAR_PLACES)
     if has_binary(folder):
         read, suffix = _read_binary, ".bin"
     elif has_python(folder):

@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from stele.data.cifar import PIXELS
-from stele.data.files import read_bytes
+from stele.data.files import place_of, read_bytes
 from stele.data.pickles import read_pickle
 from stele.data.sets import ArrayDataset, Splits, split
 from stele.errors import DataError
-from stele.files import located
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import is_array, is_series
 
 FINE_NAMES = """
@@ -29,9 +28,9 @@ medium_mammals non-insect_invertebrates people reptiles small_mammals trees vehi
 FINE, COARSE = tuple(FINE_NAMES.split()), tuple(COARSE_NAMES.split())
 
 
-@public
+@speaks
 def cifar100(folder: str | Path, coarse: bool = False) -> Splits:
-    """CIFAR-100 from the `folder` `cifar-100-binary` or `cifar-100-python`: images (N, 3, 32, 32) uint8.
+    """CIFAR-100 from the `folder` `cifar-100-binary` or `cifar-100-python`, or the one around it: (N, 3, 32, 32) uint8.
 
     Labels are of 100 classes, or with `coarse` of the 20 that these belong to (Krizhevsky, 2009). 50,000 images for
     training and 10,000 for the test. Raises DataError for a file that is missing or damaged, ArgumentError for what is
@@ -43,7 +42,7 @@ def cifar100(folder: str | Path, coarse: bool = False) -> Splits:
     >>> found.train, found.classes[7]
     (ArrayDataset(uint8[2, 3, 32, 32], int64[2]), 'beetle')
     """
-    folder = located(folder)
+    folder = place_of(folder, has_any, ("cifar-100-binary", "cifar-100-python"))
     is_binary = any((folder / f"{part}.bin").is_file() for part in ("train", "test"))
     read, suffix = (_read_binary, ".bin") if is_binary else (_read_python, "")
     for part in ("train", "test"):
@@ -52,6 +51,11 @@ def cifar100(folder: str | Path, coarse: bool = False) -> Splits:
                             f"{part}{suffix} in {folder}. Put the unpacked archive there.")
     train, test = (read(folder / f"{part}{suffix}", coarse) for part in ("train", "test"))
     return Splits("CIFAR-100", COARSE if coarse else FINE, train, test)
+
+
+def has_any(folder: Path) -> bool:
+    """Whether `folder` holds at least one file of either version."""
+    return any((folder / f"{part}{suffix}").is_file() for part in ("train", "test") for suffix in (".bin", ""))
 
 
 def _read_binary(path: Path, coarse: bool) -> ArrayDataset:

@@ -6,18 +6,19 @@ from pathlib import Path
 
 import numpy as np
 
+from stele.data.files import place_of
 from stele.data.labelled import text_of
 from stele.data.sets import ArrayDataset, Splits
 from stele.errors import DataError
 from stele.files import located
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import choice, positive
 
 LINE, UNKNOWN = "<eos>", "<unk>"
 NAMES = (("wiki.{}.tokens", "WikiText-2"), ("wiki.{}.raw", "WikiText-2 raw"))
 
 
-@public
+@speaks
 def wikitext2(folder: str | Path, length: int = 128, held_out: str = "test") -> Splits:
     """WikiText-2 from the `folder` `wikitext-2` (or `wikitext-2-raw`): rows of `length` words, and those that follow.
 
@@ -34,7 +35,9 @@ def wikitext2(folder: str | Path, length: int = 128, held_out: str = "test") -> 
     >>> " ".join(found.classes), found.train.x.tolist(), found.train.y.tolist()
     ('<eos> = the <unk> One one', [[1, 4, 1, 0], [2, 5, 3, 2]], [[4, 1, 0, 2], [5, 3, 2, 0]])
     """
-    folder, length = located(folder), positive(length, "length of wikitext2")
+    folder = place_of(folder, lambda path: any((path / form.format("train")).is_file() for form, _ in NAMES),
+                      ("wikitext-2", "wikitext-2-raw"))
+    length = positive(length, "length of wikitext2")
     choice(held_out, "held_out of wikitext2", ("test", "valid"))
     form, name = next((found for found in NAMES if (folder / found[0].format("train")).is_file()), NAMES[0])
     train, test = (words_of_lines(text_of(folder / form.format(part))) for part in ("train", held_out))
@@ -63,7 +66,7 @@ def followed(numbers: np.ndarray, length: int, where: Path) -> ArrayDataset:
     return ArrayDataset(x, numbers[1:count * length + 1].reshape(count, length).astype(np.int64))
 
 
-@public
+@speaks
 def tiny_shakespeare(folder: str | Path, length: int = 128) -> Splits:
     """Shakespeare's characters from the `folder` of `input.txt`: rows of `length` of them, and those that follow.
 

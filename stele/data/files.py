@@ -8,14 +8,14 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
 import numpy as np
 
 from stele.errors import DataError
-from stele.files import regular
+from stele.files import located, regular
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -24,6 +24,16 @@ DICTIONARY = 128 << 20  # bytes that unpacking xz may take: `xz -9` needs 65 mil
 CHUNK = 1 << 20
 PACKED = 1032           # what zlib packs becomes at most so many times larger
 _CORRUPT = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
+
+
+def place_of(folder: str | Path, is_here: Callable[[Path], bool], places: Sequence[str]) -> Path:
+    """Where a set lies: in the folder, or in the first of these places in it that has it, as archives leave it.
+
+    >>> place_of("sets", lambda path: path.name == "mnist", ["MNIST/raw", "mnist"]).name
+    'mnist'
+    """
+    root = located(folder)
+    return next((path for path in (root, *(root / place for place in places)) if is_here(path)), root)
 
 
 def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:

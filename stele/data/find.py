@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from stele.data.cifar import cifar10, has_binary, has_python
-from stele.data.idx import fashion_mnist, has_idx, mnist
-from stele.data.imdb import has_imdb, imdb
+from stele.data.cifar import CIFAR_PLACES, cifar10, has_cifar
+from stele.data.idx import FASHION_PLACES, MNIST_PLACES, fashion_mnist, has_idx, mnist
+from stele.data.imdb import IMDB_PLACES, has_imdb, imdb
 from stele.data.packaged import fashion_sample, sentence_sample
 from stele.data.sets import Splits
 from stele.errors import DataError
@@ -25,13 +25,12 @@ class Layout:
 
 # fmt: off
 IMAGES = (
-    Layout(("cifar-10-batches-bin",),             has_binary, cifar10),
-    Layout(("cifar-10-batches-py",),              has_python, cifar10),
-    Layout(("fashion-mnist", "FashionMNIST/raw"), has_idx,    fashion_mnist),
-    Layout(("mnist", "MNIST/raw"),                has_idx,    mnist),
+    Layout(CIFAR_PLACES,   has_cifar, cifar10),
+    Layout(FASHION_PLACES, has_idx,   fashion_mnist),
+    Layout(MNIST_PLACES,   has_idx,   mnist),
 )
 # fmt: on
-TEXTS = (Layout(("aclImdb",), has_imdb, imdb),)
+TEXTS = (Layout(IMDB_PLACES, has_imdb, imdb),)
 
 
 @public

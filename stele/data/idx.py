@@ -5,19 +5,20 @@ from pathlib import Path
 
 import numpy as np
 
-from stele.data.files import read_bytes
+from stele.data.files import place_of, read_bytes
 from stele.data.sets import ArrayDataset, Splits, split
 from stele.errors import DataError
 from stele.files import located
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import whole
 
 DIGITS = tuple("0123456789")
+MNIST_PLACES, FASHION_PLACES = ("mnist", "MNIST/raw"), ("fashion-mnist", "FashionMNIST/raw")
 FASHION = ("t-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
 FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
 
-@public
+@speaks
 def read_idx(path: str | Path, ndim: int) -> np.ndarray:
     """The uint8 array of `ndim` axes in the idx file at `path`, plain, .gz or .xz (LeCun's format).
 
@@ -51,7 +52,7 @@ def has_idx(folder: Path) -> bool:
     return any(_find(folder, name) for name in FILES)
 
 
-@public
+@speaks
 def mnist(folder: str | Path) -> Splits:
     """MNIST from the `folder` of its four idx files, plain, .gz or .xz: images (N, 1, 28, 28) uint8, labels 0 to 9.
 
@@ -66,10 +67,10 @@ def mnist(folder: str | Path) -> Splits:
     >>> data.mnist(".").train
     ArrayDataset(uint8[3, 1, 28, 28], int64[3])
     """
-    return _idx_set(located(folder), "MNIST", DIGITS)
+    return _idx_set(place_of(folder, has_idx, MNIST_PLACES), "MNIST", DIGITS)
 
 
-@public
+@speaks
 def fashion_mnist(folder: str | Path) -> Splits:
     """Fashion-MNIST from the `folder` of its four idx files, plain, .gz or .xz: images (N, 1, 28, 28) uint8.
 
@@ -80,7 +81,7 @@ def fashion_mnist(folder: str | Path) -> Splits:
     >>> data.fashion_mnist(folder).classes[:3]
     ('t-shirt/top', 'trouser', 'pullover')
     """
-    return _idx_set(located(folder), "Fashion-MNIST", FASHION)
+    return _idx_set(place_of(folder, has_idx, FASHION_PLACES), "Fashion-MNIST", FASHION)
 
 
 def _idx_set(folder: Path, name: str, classes: tuple[str, ...]) -> Splits:

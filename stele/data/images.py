@@ -130,7 +130,13 @@ def unpacked(raw: bytes, mode: str, path: Path | str, formats: Sequence[str] = F
     with faults(path) as pil, pil.open(io.BytesIO(raw), formats=formats) as image:  # which gives no more than there is
         _check(image.width, image.height, path)       # of the head alone: nothing is decoded yet
         image.load()
-        return image if image.mode == mode else image.convert(mode)
+        shown = eight_bits(image, pil)
+        return shown if shown.mode == mode else shown.convert(mode)
+
+
+def eight_bits(image: Any, pil: Any) -> "Image.Image":
+    """A grey image of 16 bits by the upper 8 of each; Pillow would make 255 of all that is above it."""
+    return pil.fromarray((np.asarray(image) >> 8).astype(np.uint8)) if image.mode.startswith("I") else image
 
 
 @contextmanager

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
+from stele.data.files import place_of
 from stele.data.sets import Splits, split
 from stele.data.text import encode
 from stele.errors import DataError
-from stele.files import located, regular
-from stele.ir.door import public
+from stele.files import regular
+from stele.interop.keywords import speaks
 
 CLASSES = ("negative", "positive")
+IMDB_PLACES = ("aclImdb",)
 LARGEST = 1 << 20   # bytes of one review: the longest of the set has 14,000
 _SIGNS = ("neg", "pos")
 _NAME = re.compile(r"(\d+)_(\d+)\.txt")
@@ -24,12 +26,13 @@ def has_imdb(folder: Path) -> bool:
     return any((folder / part / sign).is_dir() for part in ("train", "test") for sign in _SIGNS)
 
 
-@public
+@speaks
 def imdb(folder: str | Path, size: int = 30_000, length: int = 150) -> Splits:
     """IMDB from `aclImdb/{train,test}/{neg,pos}/ID_RATING.txt`: int32 (N, length), labels 0 negative, 1 positive.
 
-    `folder` is aclImdb. The vocabulary of `size` numbers is counted on the training texts only; a row is the last
-    `length` numbers of a text, padded in front. Raises DataError for missing folders and for what is no text.
+    `folder` is aclImdb, or has it in it. The vocabulary of `size` numbers is counted on the training texts only; a row
+    is the last `length` numbers of a text, padded in front. Raises DataError for missing folders and for what is no
+    text.
 
     >>> import pathlib
     >>> for name in ("train/neg/0_1", "train/pos/0_9", "test/neg/0_2", "test/pos/0_8"):
@@ -40,7 +43,7 @@ def imdb(folder: str | Path, size: int = 30_000, length: int = 150) -> Splits:
     >>> found.train.x.tolist(), found.train.y.tolist(), found.vocabulary
     ([[0, 1, 4, 3], [0, 1, 5, 3]], [0, 1], ('film', 'bad', 'good'))
     """
-    folder = located(folder)
+    folder = place_of(folder, has_imdb, IMDB_PLACES)
     parts = {part: [_reviews(folder / part / sign) for sign in _SIGNS] for part in ("train", "test")}
     texts = {part: _texts(negative + positive) for part, (negative, positive) in parts.items()}
     train, test, words = encode(texts["train"], texts["test"], size, length)

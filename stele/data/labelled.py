@@ -7,19 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
-from stele.data.files import read_bytes
+from stele.data.files import place_of, read_bytes
 from stele.data.sets import Splits, split
 from stele.data.text import encode
 from stele.errors import DataError
 from stele.files import located
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import positive
 
 NEWS = ("World", "Sports", "Business", "Sci/Tech")
 LONGEST = 1 << 20       # characters of one text
 
 
-@public
+@speaks
 def ag_news(folder: str | Path, size: int = 30_000, length: int = 100) -> Splits:
     """AG News from the `folder` of `train.csv` and `test.csv`: int32 (N, length), labels 0 World to 3 Sci/Tech.
 
@@ -54,7 +54,7 @@ def news(path: Path) -> list[tuple[int, str]]:
     return found
 
 
-@public
+@speaks
 def sst2(folder: str | Path, size: int = 30_000, length: int = 50) -> Splits:
     """SST-2 from the `folder` `SST-2` of GLUE: int32 (N, length), labels 0 negative and 1 positive.
 
@@ -70,7 +70,7 @@ def sst2(folder: str | Path, size: int = 30_000, length: int = 50) -> Splits:
     >>> data.sst2(".", length=4).test.x.tolist()
     [[1, 3, 5, 4]]
     """
-    folder = located(folder)
+    folder = place_of(folder, lambda path: (path / "train.tsv").is_file(), ("SST-2",))
     parts = [reviews(folder / name) for name in ("train.tsv", "dev.tsv")]
     return encoded("SST-2", ("negative", "positive"), parts, size, length, folder)
 

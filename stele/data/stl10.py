@@ -5,18 +5,17 @@ from pathlib import Path
 
 import numpy as np
 
-from stele.data.files import read_bytes
+from stele.data.files import place_of, read_bytes
 from stele.data.sets import ArrayDataset, Splits, split
 from stele.errors import DataError
-from stele.files import located
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 
 CLASSES = ("airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck")
 PIXELS = 3 * 96 * 96
 LARGEST = 1 << 32       # bytes: the unlabelled images have 2.8 billion
 
 
-@public
+@speaks
 def stl10(folder: str | Path) -> Splits:
     """STL-10 from the `folder` `stl10_binary`: images (N, 3, 96, 96) uint8, 5,000 for training and 8,000 for the test.
 
@@ -29,7 +28,7 @@ def stl10(folder: str | Path) -> Splits:
     >>> data.stl10(".").train
     ArrayDataset(uint8[2, 3, 96, 96], int64[2])
     """
-    folder = located(folder)
+    folder = place_of(folder, lambda path: (path / "train_X.bin").is_file(), ("stl10_binary",))
     train, test = (_read(folder, part) for part in ("train", "test"))
     return Splits("STL-10", CLASSES, train, test)
 

@@ -9,12 +9,12 @@ from stele.data.matlab import read_mat
 from stele.data.sets import ArrayDataset, Splits, split
 from stele.errors import DataError
 from stele.files import located
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 
 FILES = ("train_32x32.mat", "test_32x32.mat")
 
 
-@public
+@speaks
 def svhn(folder: str | Path) -> Splits:
     """SVHN's digits from the `folder` of `train_32x32.mat` and `test_32x32.mat`: images (N, 3, 32, 32) uint8.
 

@@ -9,7 +9,7 @@ from stele.data.labelled import text_of
 from stele.data.sets import ArrayDataset, Splits
 from stele.errors import DataError
 from stele.files import located
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import whole
 
 IRIS = ("Iris-setosa", "Iris-versicolor", "Iris-virginica")
@@ -21,7 +21,7 @@ ADULT = ("age", "workclass", "fnlwgt", "education", "education_num", "marital_st
 WORDS = {"workclass", "education", "marital_status", "occupation", "relationship", "race", "sex", "native_country"}
 
 
-@public
+@speaks
 def iris(folder: str | Path, held_out: int = 5) -> Splits:
     """Fisher's irises from the `folder` of `iris.data`: x float32 (N, 4) in cm, labels of three species.
 
@@ -40,7 +40,7 @@ def iris(folder: str | Path, held_out: int = 5) -> Splits:
     return parted("iris", IRIS, found, whole(held_out, "held_out of iris", 2), path)
 
 
-@public
+@speaks
 def wine(folder: str | Path, held_out: int = 5) -> Splits:
     """Wines of three growers from the `folder` of `wine.data`: x float32 (N, 13), labels of the growers.
 
@@ -59,7 +59,7 @@ def wine(folder: str | Path, held_out: int = 5) -> Splits:
     return parted("wine", ("grower 1", "grower 2", "grower 3"), found, whole(held_out, "held_out of wine", 2), path)
 
 
-@public
+@speaks
 def adult(folder: str | Path) -> Splits:
     """Incomes of a census from the `folder` of `adult.data` and `adult.test`: named columns, and `y` 0 or 1.
 

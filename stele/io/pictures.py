@@ -22,8 +22,9 @@ SUFFIXES = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG", ".webp": "WEBP", ".b
 def imread(path: str | Path, mode: str = "RGB") -> np.ndarray:
     """The picture in the file at `path` as uint8 (C, H, W): `mode` "RGB", "L" (grey, C is 1) or "RGBA".
 
-    Formats are JPEG, PNG, WebP, BMP and GIF (its first frame). The memory is that of rows of pixels, (H, W, C), seen
-    with its axes in another order. Raises DataError for a missing or corrupt file, one of another format, of more than
+    Formats are JPEG, PNG, WebP, BMP and GIF (its first frame); of 16 bits the upper 8 count, and pixels stay as they
+    lie in the file, however a camera says that it was held. The memory is that of rows of pixels, (H, W, C), seen with
+    its axes in another order. Raises DataError for a missing or corrupt file, one of another format, of more than
     67 million pixels or of a side 64 times the other, and when Pillow is not installed; OptionError for another mode,
     ArgumentError for what is no path.
 

@@ -34,6 +34,17 @@ def test_pictures_come_back(suffix: str, tmp_path: Path) -> None:
     assert st.io.imread(path, "L").shape == (1, 7, 11) and st.io.imread(path, "RGBA").shape == (4, 7, 11)
 
 
+def test_the_upper_half_of_sixteen_bits_counts(tmp_path: Path) -> None:
+    """Pillow alone makes 255 of all that is above it."""
+    grey = IMAGE[0].astype(np.uint16) * 256 + 77
+    Image.fromarray(grey).save(tmp_path / "x.png")
+    assert np.array_equal(st.io.imread(tmp_path / "x.png", "L")[0], IMAGE[0])
+    assert np.array_equal(st.io.imread(tmp_path / "x.png"), np.stack([IMAGE[0]] * 3))
+    (tmp_path / "a").mkdir()
+    (tmp_path / "x.png").rename(tmp_path / "a" / "x.png")
+    assert np.array_equal(st.data.ImageFolder(tmp_path)[0][0][1], IMAGE[0])
+
+
 def test_pictures_of_all_kinds_are_written(tmp_path: Path) -> None:
     path = tmp_path / "x.png"
     for x in (IMAGE, IMAGE[0], IMAGE[:1], st.tensor(IMAGE), np.concatenate([IMAGE, IMAGE[:1]])):

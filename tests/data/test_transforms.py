@@ -85,6 +85,17 @@ OF_FLOATS = ("resize", "resize, no spread", "resized crop", "colours", "hue", "a
              "without time")    # which compute otherwise, or whose dtype follows from the image's
 
 
+@pytest.mark.parametrize("t", [T.TimeMasking(12, 0.5), T.FrequencyMasking(9)])
+def test_a_spectrum_needs_no_channels(t: Any) -> None:
+    x = RNG(1).random((20, 30), np.float32)
+    found, label = T.Compose([t])((x, 3), RNG(4))
+    assert label == 3 and np.array_equal(found, t(x[None], RNG(4))[0]) and not np.array_equal(found, x)
+    st.manual_seed(2)
+    assert st.compile(t)(st.tensor(x)).shape == (20, 30)
+    with pytest.raises(DataError, match="needs a sample with an image"):
+        t(np.zeros((20, 30), np.uint8), RNG(0))
+
+
 @pytest.mark.parametrize("shape", [(8, 8, 3), (5, 9, 4), (2, 8, 8, 3)])
 def test_images_with_their_channels_last_are_refused(shape: tuple[int, ...]) -> None:
     """Such would be mirrored from red to blue in silence."""

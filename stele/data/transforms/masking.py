@@ -1,8 +1,12 @@
 """Spectra of which a stretch of frequencies or of time is left out (SpecAugment; Park et al., 2019)."""
 from __future__ import annotations
 
-from stele.data.transforms.arrays import Drawn, Image, beside, module
-from stele.data.transforms.base import RandomTransform
+from typing import Any
+
+import numpy as np
+
+from stele.data.transforms.arrays import Drawn, Image, beside, is_either, is_float, module
+from stele.data.transforms.base import RandomTransform, first_of, put
 from stele.data.transforms.chance import Chance
 from stele.interop.keywords import speaks
 from stele.ops.arguments import number
@@ -16,6 +20,13 @@ class Masking(RandomTransform):
     def __init__(self, most: float, name: str, p: float = 1.0) -> None:
         self.most = number(most, f"{name} of {type(self).__name__}", 0)
         self.p = number(p, f"p of {type(self).__name__}", 0, 1)
+
+    def __call__(self, sample: Any, rng: np.random.Generator | None = None) -> Any:
+        """The sample with its spectrum changed, the first array; one without channels is (frequencies, pieces)."""
+        x = first_of(sample)
+        if not is_either(x) or x.ndim != 2 or not is_float(x):
+            return super().__call__(sample, rng)
+        return put(sample, x, super().__call__(x[None], rng)[0])
 
     def draw(self, chance: Chance, x: Image) -> tuple[Drawn, Drawn]:
         """Where the stretch begins, and how long it is."""
@@ -34,8 +45,9 @@ class Masking(RandomTransform):
 class TimeMasking(Masking):
     """Spectra of which a stretch of time is 0: up to `time_mask_param` pieces, and up to the share `p` of all.
 
-    Spectra are float (channels, frequencies, pieces), or tensors (N, channels, frequencies, pieces), each of which
-    loses a stretch of its own; as torchaudio.transforms has it. Raises ShapeError for negative numbers.
+    Spectra are float (channels, frequencies, pieces) or (frequencies, pieces), or tensors (N, channels, frequencies,
+    pieces), each of which loses a stretch of its own; as torchaudio.transforms has it. Raises ShapeError for negative
+    numbers.
 
     >>> y = data.transforms.TimeMasking(3)(np.ones((1, 1, 5), np.float32), np.random.default_rng(2))
     >>> y.tolist()
@@ -50,8 +62,9 @@ class TimeMasking(Masking):
 class FrequencyMasking(Masking):
     """Spectra of which a band of up to `freq_mask_param` frequencies is 0.
 
-    Spectra are float (channels, frequencies, pieces), or tensors (N, channels, frequencies, pieces), each of which
-    loses a band of its own; as torchaudio.transforms has it. Raises ShapeError for negative numbers.
+    Spectra are float (channels, frequencies, pieces) or (frequencies, pieces), or tensors (N, channels, frequencies,
+    pieces), each of which loses a band of its own; as torchaudio.transforms has it. Raises ShapeError for negative
+    numbers.
 
     >>> y = data.transforms.FrequencyMasking(3)(np.ones((1, 5, 1), np.float32), np.random.default_rng(2))
     >>> y.reshape(5).tolist()
