@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from stele.ops.arguments import whole
+from stele.errors import ArgumentError
+from stele.ir.door import unfit
+from stele.ops.arguments import function, whole
 
 ORDER, BATCHES = 0, 1       # streams of an epoch: its order, and one of each batch from here on
 SAMPLES = 1 << 64           # one of each sample from here on, and as many for each layer of a stream
@@ -62,6 +64,19 @@ def is_random(f: Callable[..., Any]) -> bool:
         return False
     placed = [p for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return len(placed) > 1 and (placed[1].name == "rng" or placed[1].default is inspect.Parameter.empty)
+
+
+def of_a_sample(f: Any, what: str) -> Callable[[Any], Any]:
+    """A function that is given a sample and nothing else; ArgumentError for one that wants its parts one by one."""
+    f = function(f, what)
+    try:
+        known = inspect.signature(f)
+    except (TypeError, ValueError):     # of builtins nobody knows
+        return f
+    if unfit(known, (None,), {}):
+        raise ArgumentError(f"{what} gives its function a sample and nothing else, got one of {known}",
+                            hint="A sample (x, y) comes whole: write lambda sample: sample[1] > 0.")
+    return f
 
 
 def transformer(f: Callable[..., Any]) -> Callable[[Any, Callable[[], np.random.Generator]], Any]:

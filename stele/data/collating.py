@@ -2,18 +2,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from stele.errors import DataError, kind
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import is_mapping, is_series, sequence
 
 Empty = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 
+ONE_SHAPE = "Samples of a batch need one shape: give images transform=data.transforms.Resize((height, width)), " \
+            "sequences collate=data.pad, or write collate=list."
 
-@public
+
+@speaks
 def collate(samples: Sequence[Any]) -> Any:
     """A batch of samples: the same tuples and dicts, with arrays of a first axis more.
 
@@ -97,8 +101,7 @@ def _stacked(samples: Sequence[Any], empty: Empty, where: str) -> np.ndarray:
     if any(array.shape != shape for array in arrays):
         shapes = sorted({array.shape for array in arrays})
         raise DataError(f"{where.replace('a sample', 'sample')} has shapes {', '.join(map(str, shapes[:4]))}",
-                        hint="Samples of a batch need one shape: cut or pad them, or write collate=data.pad or "
-                             "collate=list. Arrays that belong together go into a tuple: Loader((x, y), batch_size).")
+                        hint=f"{ONE_SHAPE} Arrays that belong together go into a tuple: Loader((x, y), batch_size).")
     return np.stack(arrays, out=empty((len(arrays), *shape), common(samples, arrays)))
 
 
@@ -143,27 +146,32 @@ def leaf(x: Any, where: str) -> np.ndarray:
     if found.dtype == object:
         raise DataError(f"a batch holds arrays, numbers, texts, tuples and dicts of them, but {where} is "
                         f"{kind(x)}.",     # pyright: ignore[reportUnknownArgumentType]
-                        hint="Give collate= a function of a list of samples, or collate=list.")
+                        hint="A function of two arguments is given a sample and its generator: of (x, y) write "
+                             "lambda sample: (f(sample[0]), sample[1])." if isinstance(x, np.random.Generator) else
+                             "Give collate= a function of a list of samples, or collate=list.")
     return found
 
 
-@public
-def pad(samples: Sequence[Any], value: Any = 0, *, fields: Sequence[Any] | None = None, multiple: int = 1,
-        left: bool = False) -> Any:
+@speaks
+def pad(samples: Sequence[Any] | None = None, value: Any = 0, *, fields: Sequence[Any] | None = None,
+        multiple: int = 1, left: bool = False) -> Any:
     """A batch of sequences of many lengths: each is filled up with `value` to the longest, its length stands beside.
 
     A sequence is an array (T, ...) whose other axes are the same in all samples; it becomes (N, longest, ...) and its
     lengths int64 (N,): behind it where samples are tuples, under `name_lengths` where they are dicts. `fields` are the
     entries that are sequences, all arrays that have an axis by default; what is none is collated. The longest is
-    rounded up to a `multiple`, `left` fills in front. For a Loader: `collate=data.pad`, or a lambda with options.
-    Raises DataError for sequences that differ in other axes, and for fields that there are not.
+    rounded up to a `multiple`, `left` fills in front. Without samples it is a function of them, for a Loader:
+    `collate=data.pad`, or `collate=data.pad(value=-1)`. Raises DataError for sequences that differ in other axes, and
+    for fields that there are not.
 
     >>> x, lengths, y = data.pad([([5, 6, 7], 0), ([8], 1)])
     >>> x.tolist(), lengths.tolist(), y.tolist()
     ([[5, 6, 7], [8, 0, 0]], [3, 1], [0, 1])
     """
-    first = _many(samples)[0]
     width = _multiple(multiple)
+    if samples is None:
+        return partial(pad, value=value, fields=fields, multiple=width, left=left)
+    first = _many(samples)[0]
     if is_mapping(first):
         _alike(samples, "a sample", lambda s: set(s) if is_mapping(s) else None)
         names, made = list(first), dict[Any, Any]()

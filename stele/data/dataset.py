@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stele.data.chance import SHUFFLED, Chance, permutation, philox, transformer
+from stele.data.chance import SHUFFLED, Chance, of_a_sample, permutation, philox, transformer
 from stele.errors import DataError, IndexOutOfRange, kind
 from stele.interop.keywords import answering, speaks
 from stele.interop.names import SETS, STREAMS
@@ -65,7 +65,7 @@ class Dataset:
     @public
     def filter(self, f: Callable[[Any], Any]) -> Dataset:
         """The samples for which f(sample) is true; all are looked at once, now."""
-        function(f, "filter")
+        f = of_a_sample(f, "filter")
         return Subset(self, np.flatnonzero([bool(f(sample)) for sample in self]))
 
     @public
@@ -79,12 +79,18 @@ class Dataset:
         count: int = whole(n, "take(n)", low=0)
         return Subset(self, np.arange(min(count, len(self))))
 
-    @public
-    def split(self, *parts: Any, seed: int | None = 0) -> tuple[Dataset, ...]:
-        """Parts that share no sample, drawn by `seed` (None: in order): split(0.8, 0.2), or counts, or a list."""
+    @speaks
+    def split(self, *parts: Any, seed: int | None = 0, stratify: Any = None) -> tuple[Dataset, ...]:
+        """Parts that share no sample, drawn by `seed` (None: in order): split(0.8, 0.2), or counts, or a list.
+
+        One part alone comes with the rest: split(0.8) is split(0.8, 0.2). `stratify` are labels (N,), of whose classes
+        each part has the share that the whole has, as nearly as counts allow.
+        """
         n, parts = len(self), tuple(parts[0]) if len(parts) == 1 and is_series(parts[0]) else parts
+        counts = _counts(n, parts)
         order = np.arange(n) if seed is None else permutation(n, whole(seed, "seed"), 0)
-        ends = np.cumsum([0, *_counts(n, parts)])
+        order = order if stratify is None else spread(order, stratify)
+        ends = np.cumsum([0, *counts, *([n - counts[0]] if len(counts) == 1 else [])])
         return tuple(Subset(self, order[a:b]) for a, b in pairwise(ends))
 
     @public
@@ -204,8 +210,7 @@ class IterableDataset:
     @public
     def filter(self, f: Callable[[Any], Any]) -> IterableDataset:
         """The samples for which f(sample) is true."""
-        function(f, "filter")
-        return Stream(self, partial(filter, f))
+        return Stream(self, partial(filter, of_a_sample(f, "filter")))
 
     @public
     def take(self, n: int) -> IterableDataset:
@@ -296,6 +301,35 @@ def within(k: Any, n: int) -> int:
     if not -n <= k < n:
         raise IndexOutOfRange(f"the set has {n} samples, got number {k}.")
     return int(k) % n   # pyright: ignore[reportUnknownArgumentType]
+
+
+def spread(order: np.ndarray, labels: Any) -> np.ndarray:
+    """An order of samples in which each class comes as evenly as it can, so that every piece has its share of it."""
+    found = classes_of(labels, "stratify")
+    if len(found) != len(order):
+        raise DataError(f"stratify is a label for each of {len(order)} samples, got {len(found)} labels.")
+    _, first, classes, sizes = np.unique(found[order], return_index=True, return_inverse=True, return_counts=True)
+    by_class = np.argsort(classes, kind="stable")       # in each class as they were drawn
+    rank = np.empty(len(order), np.int64)
+    rank[by_class] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    begins = (np.argsort(np.argsort(first)) + 0.5) / max(len(sizes), 1)     # not all classes at once, if all are small
+    return order[np.argsort((rank + begins[classes]) / sizes[classes], kind="stable")]
+
+
+def classes_of(labels: Any, what: str) -> np.ndarray:
+    """The number of each sample's class, of labels (N,) that are numbers or texts.
+
+    >>> classes_of(["dog", "cat", "dog"], "labels").tolist()
+    [1, 0, 1]
+    """
+    try:
+        found = np.asarray(labels)
+        classes = np.unique(found, return_inverse=True)[1]
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what} is a number or a text for each sample, got {kind(labels)}: {error}.") from None
+    if found.ndim != 1:
+        raise DataError(f"{what} is a label for each sample, got an array of shape {found.shape}.")
+    return classes
 
 
 def chosen(n: int, indices: Any) -> np.ndarray:

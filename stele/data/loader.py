@@ -10,15 +10,16 @@ from stele.data.chance import permutation
 from stele.data.dataset import Dataset, IterableDataset
 from stele.data.epochs import Epoch
 from stele.data.processes import Processes
-from stele.data.samplers import parts
+from stele.data.samplers import Batches, Sampler, parts
 from stele.data.sets import ArrayDataset
-from stele.data.sources import ForeignStream, begin, source
+from stele.data.sources import ForeignStream, begin, draws_elsewhere, source
 from stele.data.threads import Threads, inline
 from stele.eager.follow import reading
 from stele.errors import DataError, kind
 from stele.interop.keywords import answering, speaks
 from stele.interop.names import LOADERS
 from stele.ir.door import leaving
+from stele.ir.origin import note
 from stele.ops.arguments import is_many, is_mapping, is_series, refuse, whole
 
 MOST_WORKERS = 1024     # each is a thread or a process
@@ -82,6 +83,7 @@ class Loader:
         self.samples = _samples(made, data)
         self.scale = False if self.is_batched and scale is None else scale
         _streamable(made, shuffle, sampler, batch_sampler)
+        _of_all(batch_sampler if sampler is None else sampler, self.samples)
         _scalable(made, self.scale)
         self.epoch, self.first = 0, 0
         self.position = (0, 0)
@@ -128,6 +130,9 @@ class Loader:
         is_far = self.samples >= 0 and state["batch"] > len(self)
         if state["epoch"] < 0 or state["batch"] < 0 or is_far:
             raise DataError(f"the state names batch {state['batch']} of epoch {state['epoch']}, which there is not.")
+        if (state["epoch"] or state["batch"]) and draws_elsewhere(self.data):
+            note("PyTorch's DataLoader draws its order from PyTorch's generator, of which no state is kept: what comes "
+                 "now is not what came then. Write data.Loader(dataset, batch_size, shuffle=True) of its dataset.")
         self.seed, self.epoch, self.first = state["seed"], state["epoch"], state["batch"]
         self.position = (self.epoch, self.first)
 
@@ -235,7 +240,8 @@ def _orders(batch_size: Any, shuffle: Any, drop_last: Any, sampler: Any, batch_s
 def _size(batch_size: Any) -> int:
     if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool):
         raise DataError(f"batch_size is a whole number, got {kind(batch_size)}",
-                        hint="Arrays go into one tuple: Loader((x, y), batch_size).")
+                        hint="Loop over the data set itself for samples one by one." if batch_size is None else
+                        "Arrays go into one tuple: Loader((x, y), batch_size).")
     return _number(batch_size, "batch_size", 1)
 
 
@@ -263,6 +269,15 @@ def _streamable(made: Dataset | IterableDataset, shuffle: bool, sampler: Any, ba
         raise DataError("the samples of a stream come in its own order: it takes no shuffle, sampler or batch_sampler",
                         hint="Write stream.shuffle(1000), which draws each sample of so many, or give a set with "
                              "__len__ and __getitem__.")
+
+
+def _of_all(sampler: Any, samples: int) -> None:
+    """Whether what says something of each sample says it of all there are."""
+    of = sampler.of if isinstance(sampler, Sampler | Batches) else None
+    if of is not None and of != samples:
+        raise DataError(f"{type(sampler).__name__} says something of {of} samples, but there are {samples}",
+                        hint="It takes one weight, label or length for each sample: weights[labels] of weights of "
+                             "classes, labels[subset.indices] of a subset.")
 
 
 def _scalable(made: Dataset | IterableDataset, scale: Any) -> None:

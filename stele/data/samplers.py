@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stele.data.chance import permutation, philox
+from stele.data.dataset import classes_of
 from stele.errors import DataError, kind
 from stele.interop.keywords import speaks
 from stele.ops.arguments import count, whole
@@ -26,6 +27,8 @@ class Sampler:
     >>> [x.tolist() for x in data.Loader(np.arange(4) * 10, batch_size=3, sampler=Backwards())]
     [[30, 20, 10], [0]]
     """
+
+    of: int | None = None       # of how many samples it says something, one by one
 
     @speaks
     def __init__(self) -> None:
@@ -110,7 +113,8 @@ class WeightedRandomSampler(Sampler):
             raise DataError(f"weights are numbers, one for each sample, got {kind(weights)}.") from None
         if self.weights.ndim != 1 or not (np.isfinite(self.weights) & (self.weights >= 0)).all():
             raise DataError(f"weights are numbers from 0 on, one for each sample, got {weights!r:.60}.")
-        self.count = len(self.weights) if num_samples is None else counted(num_samples)
+        self.of = len(self.weights)
+        self.count = self.of if num_samples is None else counted(num_samples)
         self.replacement = replacement
         able = int((self.weights > 0).sum())
         if not able or (self.count > able and not replacement):
@@ -143,12 +147,12 @@ class BalancedSampler(Sampler):
 
     @speaks
     def __init__(self, labels: Any, num_samples: int | None = None) -> None:
-        labels = np.asarray(labels)
-        if labels.ndim != 1 or not len(labels):
-            raise DataError(f"labels are one for each sample, got an array of shape {labels.shape}.")
-        of = np.unique(labels, return_inverse=True)[1]
+        of = classes_of(labels, "labels of BalancedSampler")
+        if not len(of):
+            raise DataError("a balanced sampler needs the label of at least one sample, got none.")
         self.classes = [np.flatnonzero(of == c) for c in range(of.max() + 1)]
-        self.count = len(labels) if num_samples is None else counted(num_samples)
+        self.of = len(of)
+        self.count = self.of if num_samples is None else counted(num_samples)
 
     def __len__(self) -> int:
         return self.count
@@ -163,6 +167,8 @@ class BalancedSampler(Sampler):
 
 class Batches:
     """The base of what gives batches: called with (seed, epoch) it gives lists of the numbers of samples."""
+
+    of: int | None = None       # as of a Sampler
 
     def __call__(self, seed: int, epoch: int) -> list[np.ndarray]:
         raise NotImplementedError(f"{type(self).__name__} has no __call__(self, seed, epoch)")
@@ -187,6 +193,7 @@ class BatchSampler(Batches):
         if not callable(sampler):
             raise DataError(f"a batch sampler is made of a sampler, got {kind(sampler)}. "
                             "Write data.SequentialSampler(n) or data.RandomSampler(n).")
+        self.of = sampler.of if isinstance(sampler, Sampler) else None
         self.batch_size, self.drop_last = at_least_one(batch_size, "batch_size"), drop_last
 
     def __len__(self) -> int:
@@ -216,6 +223,7 @@ class BucketBatchSampler(Batches):
         if self.lengths.ndim != 1 or self.lengths.dtype.kind not in "iuf":
             raise DataError(f"lengths are numbers, one for each sample, got {self.lengths.dtype}"
                             f"{list(self.lengths.shape)}. Write [len(x) for x in samples].")
+        self.of = len(self.lengths)
         self.batch_size, self.pool = at_least_one(batch_size, "batch_size"), at_least_one(pool, "pool")
         self.drop_last, self.shuffle = drop_last, shuffle
 

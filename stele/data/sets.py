@@ -6,23 +6,25 @@ from typing import Any
 import numpy as np
 
 from stele.data.dataset import Dataset, within
-from stele.errors import DataError, DTypeError, UnknownName, kind
+from stele.errors import DataError, DTypeError, UnknownName, kind, nearest
 from stele.ir.door import public
-from stele.ops.arguments import is_array, refuse
+from stele.ops.arguments import is_array, is_mapping, refuse
 
 
 class ArrayDataset(Dataset):
     """Arrays whose first axis counts the samples: `ArrayDataset(x, y)`, whose samples are tuples, or named `columns`.
 
     `arrays` are of any shapes (N, ...) and dtypes; what is no NumPy array becomes one. `ArrayDataset(image=x, label=y)`
-    has dicts for samples. `x` and `y` are the first two arrays, or the columns of those names. Raises DataError for
-    arrays of different lengths and for none at all.
+    has dicts for samples, and `part["label"]` is that column. `x` and `y` are the first two arrays, or the columns of
+    those names. Raises DataError for arrays of different lengths and for none at all, UnknownName for a column that
+    there is not.
 
     >>> part = data.ArrayDataset(np.zeros((5, 1, 28, 28), np.uint8), np.arange(5))
     >>> part, len(part), part.y[3]
     (ArrayDataset(uint8[5, 1, 28, 28], int64[5]), 5, np.int64(3))
-    >>> data.ArrayDataset(age=[31, 47], name=["Ada", "Alan"])[1]
-    {'age': np.int64(47), 'name': np.str_('Alan')}
+    >>> people = data.ArrayDataset(age=[31, 47], name=["Ada", "Alan"])
+    >>> people[1], people["age"]
+    ({'age': np.int64(47), 'name': np.str_('Alan')}, array([31, 47]))
     """
 
     @public
@@ -35,14 +37,20 @@ class ArrayDataset(Dataset):
             self.arrays = tuple(np.asarray(array) for array in arrays or columns.values())
         except ValueError as error:
             raise DataError(f"a set of arrays needs arrays, whose rows have one shape: {error}.") from None
-        lengths = [len(array) if array.ndim else None for array in self.arrays]
-        if len(set(lengths)) > 1 or None in lengths:
+        for given, array in zip(arrays or columns.values(), self.arrays):
+            if not array.ndim:
+                raise DataError(f"a set of arrays needs arrays whose first axis counts the samples, got {kind(given)}",
+                                hint="Write ArrayDataset(**columns) of a dict." if is_mapping(given) else None)
+        lengths = [len(array) for array in self.arrays]
+        if len(set(lengths)) > 1:
             raise DataError(f"a set of arrays needs arrays of one length, got {lengths}.")
 
     def __len__(self) -> int:
         return len(self.arrays[0])
 
-    def __getitem__(self, k: int) -> Any:
+    def __getitem__(self, k: int | str) -> Any:
+        if isinstance(k, str) and self.names:
+            return self.column(k)
         k = within(k, len(self))
         return self.sample(tuple(array[k] for array in self.arrays))
 
@@ -60,9 +68,17 @@ class ArrayDataset(Dataset):
         """The second array, or the column `y`."""
         return self._named("y", 1)
 
+    def column(self, name: str) -> np.ndarray:
+        """The array of a name."""
+        if name not in self.names:
+            near = nearest(name, self.names, 0.6)
+            raise UnknownName(f"there is no column {name!r} of {', '.join(map(repr, self.names[:20]))}",
+                              hint=near and f"Did you mean {near!r}?")
+        return self.arrays[self.names.index(name)]
+
     def _named(self, name: str, k: int) -> np.ndarray:
-        if self.names and name in self.names:
-            return self.arrays[self.names.index(name)]
+        if name in self.names:
+            return self.column(name)
         if self.names or k >= len(self.arrays):
             raise UnknownName(f"{self} has no {name!r}.")
         return self.arrays[k]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stele.data.collating import common, leaf, mapped
+from stele.data.collating import ONE_SHAPE, common, leaf, mapped
 from stele.data.dataset import Dataset, IterableDataset, Subset
 from stele.data.sets import ArrayDataset, Splits
 from stele.data.tables import is_frame, table
@@ -62,6 +62,11 @@ class ForeignStream(IterableDataset):
         return kind(self.base).partition(" ")[2]
 
 
+def draws_elsewhere(made: Any) -> bool:
+    """Whether batches come in an order that another library draws anew each time, by a generator of its own."""
+    return isinstance(made, ForeignStream) and type(getattr(made.base, "sampler", None)).__name__ == "RandomSampler"
+
+
 def begin(base: Any, epoch: int) -> None:
     """Tells a stream or a sampler of another library which epoch it is, by its method of that name."""
     told: Callable[[int], Any] | None = getattr(base, "set_epoch", None)
@@ -109,8 +114,9 @@ def arrays_of(sample: Any) -> Any:
 def channels_first(image: Any) -> np.ndarray:
     """The pixels of an image of Pillow's, which has one channel, or those of its colours."""
     grey = image.convert("L") if image.mode == "1" else image
-    plain = grey if grey.mode in ("RGB", "RGBA", "L", "I", "I;16", "F") else grey.convert("RGB")
+    plain = grey if grey.mode in ("RGB", "RGBA", "L", "I", "I;16", "I;16B", "F") else grey.convert("RGB")
     pixels = np.array(plain)
+    pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)      # a TIFF's may be those of another machine
     return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
 
 
@@ -128,7 +134,8 @@ def plain(data: Any) -> tuple[ArrayDataset, np.ndarray | None] | None:
 
 def _listed(given: Any, keep: bool) -> Dataset:
     """A list of samples; tuples are stacked to arrays at once, as long as nobody wants to see them one by one."""
-    if not keep and given and all(isinstance(sample, tuple) for sample in given):
+    is_named = bool(given) and hasattr(given[0], "_fields")     # whose batches have the names too
+    if not keep and given and not is_named and all(isinstance(sample, tuple) for sample in given):
         if len(lengths := {len(sample) for sample in given}) > 1:
             raise DataError(f"the samples of a loader are tuples of one length, got {sorted(lengths)}.")
         if all(_is_leaf(part) for part in given[0]):
@@ -145,7 +152,7 @@ def _column(k: int, parts: list[Any]) -> np.ndarray:
     arrays = [leaf(arrays_of(part), f"entry {k} of a sample") for part in parts]
     if len(shapes := {array.shape for array in arrays}) > 1:
         raise DataError(f"entry {k} of the samples has shapes {', '.join(map(str, sorted(shapes)[:4]))}",
-                        hint="Samples of a batch need one shape: cut or pad them, or write collate=data.pad.")
+                        hint=ONE_SHAPE)
     return np.stack(arrays, dtype=common(parts, arrays), casting="same_kind")
 
 

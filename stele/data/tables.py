@@ -16,34 +16,36 @@ import numpy as np
 from stele.data import hdf5
 from stele.data.files import PACKED, read_bytes
 from stele.data.sets import ArrayDataset
-from stele.errors import DataError, kind
+from stele.errors import DataError, kind, nearest
 from stele.files import located
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import is_many, sequence
 
 Columns = Mapping[str, Any]
 FRAMES = ("pandas", "polars", "pyarrow")
 DEEPEST, MOST = 64, 10_000       # groups of HDF5 in each other, and data sets in all
+TRUTHS = {"true": True, "false": False}
 MISSING = ("", "NA", "N/A", "nan", "NaN", "null", "None")
 
 
 class Table(ArrayDataset):
-    """Columns of a table as a data set; `classes` are the texts that the numbers of `y` stand for, if it held texts."""
+    """Columns of a table as a data set; `classes` are the texts or truths that the numbers of `y` stand for, if any."""
 
     classes: tuple[str, ...] = ()
 
 
-@public
+@speaks
 def table(source: Any, columns: Sequence[str] | None = None, *, x: str | Sequence[str] | None = None,
           y: str | None = None) -> Table:
     """A table as a data set: a file (.csv, .tsv, .parquet, .feather, .arrow, .h5) or a frame of pandas, Polars, Arrow.
 
     Without more, samples are dicts of all columns, or of `columns`. With `x` they are tuples: the features (N, F) of
-    several columns, float32, or the one named column (N,); and `y`, the labels (N,), where texts become their numbers
-    int64 in `classes`. Numbers are int64 or float32, floats of a file or a frame too, a missing one is NaN; texts stay
-    texts. `source` is read whole: in HDF5 columns are the names of data sets ("group/name"), of any axes. A CSV file
-    begins with the names. Raises DataError for files that are missing, damaged or of no such kind, for columns that
-    there are not, and where a library that reads them is missing (the extra `tables`).
+    several columns, float32, or the one named column (N,); and `y`, the labels (N,), where texts and truths become
+    their numbers int64 in `classes`. Numbers are int64 or float32, floats of a file or a frame too, a missing one is
+    NaN; truths (true and false) are bool, texts stay texts. `source` is read whole: in HDF5 columns are the names of
+    data sets ("group/name"), of any axes. A CSV file begins with the names. Raises DataError for files that are
+    missing, damaged or of no such kind, for columns that there are not, and where a library that reads them is missing
+    (the extra `tables`).
 
     >>> import pathlib
     >>> _ = pathlib.Path("iris.csv").write_text("length,width,kind\\n5.1,3.5,setosa\\n6.2,2.9,other\\n")
@@ -67,7 +69,7 @@ def table(source: Any, columns: Sequence[str] | None = None, *, x: str | Sequenc
     if y is None:
         return Table(inputs)
     labels = _numbers(found[y])
-    if labels.dtype.kind not in "UT":
+    if labels.dtype.kind not in "bUT":
         return Table(inputs, labels)
     classes, labels = np.unique(labels, return_inverse=True)
     made = Table(inputs, labels.astype(np.int64))
@@ -109,7 +111,9 @@ def _of_frame(frame: Any) -> dict[str, Any]:
 def _chosen(columns: Columns, names: list[Any] | None, where: str) -> dict[str, Any]:
     for name in names or ():
         if not isinstance(name, str) or name not in columns:
-            raise DataError(f"{where} has the columns {', '.join(map(repr, list(columns)[:20]))}, got {name!r}.")
+            near = nearest(str(name), columns)
+            raise DataError(f"{where} has the columns {', '.join(map(repr, list(columns)[:20]))}, got {name!r}",
+                            hint=near and f"Did you mean {near!r}?")
     return dict(columns) if names is None else {name: columns[name] for name in names}
 
 
@@ -236,7 +240,9 @@ def _objects(array: np.ndarray) -> np.ndarray:
 
 
 def _parsed(texts: list[str]) -> np.ndarray:
-    """Texts as numbers, if all are."""
+    """Texts as numbers or truths, if all are."""
+    if all(text.strip().lower() in TRUTHS for text in texts):
+        return np.array([TRUTHS[text.strip().lower()] for text in texts])
     for dtype in (np.int64, np.float64):
         try:
             found = np.array([np.nan if t.strip() in MISSING else t for t in texts] if dtype is np.float64 else texts)

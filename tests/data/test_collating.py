@@ -53,6 +53,8 @@ def test_structures() -> None:
     ([{"a": (1, 2)}, {"a": (1,)}], r"one structure, but a sample\['a'\]"),
     ([(1, 2), 3], "one structure"), ([None, None], "a sample is None"),
     ([(1, object())], r"a sample\[1\] is an object"),
+    ([(np.zeros((3, 4, 5)), 1), (np.zeros((3, 5, 5)), 1)], r"Resize\(\(height, width\)\), sequences collate=data.pad"),
+    ([(1, np.random.default_rng(0))], r"a sample\[1\] is a numpy.*Generator.*given a sample and its generator"),
     ([], "a list of samples, got a list of none"), (3, "a list of samples, got an int"),
     ([[[1], [1, 2]]], "a sample is a list that is no array")])
 def test_bad_samples(samples: Any, message: str) -> None:
@@ -107,9 +109,16 @@ def test_a_loader_makes_what_collate_makes(samples: Any) -> None:
         list(Loader([(np.ones(2), 1), np.ones(2)], transform=lambda sample: sample))
 
 
+def same_batches(found: Any, wanted: Any) -> bool:
+    return all(np.array_equal(a, b) for one, other in zip(found, wanted, strict=True) for a, b in zip(one, other))
+
+
 def test_a_loader_collates_as_it_is_told() -> None:
     texts = [([k] * (k % 3 + 1), k) for k in range(6)]
-    batches = list(Loader(texts, 3, collate=partial(pad, value=-1)))
+    batches = list(Loader(texts, 3, collate=pad(value=-1)))
+    assert same_batches(batches, Loader(texts, 3, collate=partial(pad, value=-1)))
+    named = next(iter(Loader([Pair(1, 2.0), Pair(3, 4.0)])))
+    assert isinstance(named, Pair) and named.x.tolist() == [1, 3] and named.y.tolist() == [2.0, 4.0]
     assert [x.shape for x, _, _ in batches] == [(3, 3), (3, 3)] and batches[1][1].tolist() == [1, 2, 3]
     assert list(Loader(texts, 4, collate=list))[1] == texts[4:]
     images = [(np.full((3, 2, 2), k, np.uint8), k) for k in range(4)]

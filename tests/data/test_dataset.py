@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as hs
 
 from stele.data import ArrayDataset, Dataset, IterableDataset
 from stele.data.chance import Chance
-from stele.errors import DataError, IndexOutOfRange, SteleError
+from stele.errors import ArgumentError, DataError, IndexOutOfRange, SteleError, UnknownName
 
 
 class Numbers(Dataset):
@@ -44,7 +45,8 @@ def test_parts_share_nothing_and_lose_nothing(n: int, parts: list[float], seed: 
     whole = [p / (sum(parts) or 1) for p in parts]
     made = Numbers(n).split(*whole, seed=seed)
     found = [k for part in made for k in part]
-    assert len(found) == len(set(found)) == (n if sum(parts) else 0)
+    assert len(found) == len(set(found)) == (n if sum(parts) or len(parts) == 1 else 0)
+    assert len(made) == max(len(parts), 2)
     assert all(abs(len(part) - n * p) <= 1 for part, p in zip(made, whole))
     assert [list(p) for p in made] == [list(p) for p in Numbers(n).split(*whole, seed=seed)]
 
@@ -54,6 +56,34 @@ def test_sets_and_streams_are_pickled_with_what_was_made_of_them() -> None:
     some, odd = Numbers(9).map(noisy).filter(all), IterableDataset(range(20).__iter__).filter(bool)
     for data in (some, Numbers(3) + Numbers(2), odd.map(noisy), odd.take(5), odd.shard(1, 3).shuffle(4)):
         assert list(pickle.loads(pickle.dumps(data))) == list(data) != []
+
+
+@settings(max_examples=50, deadline=None)
+@given(labels=hs.lists(hs.integers(0, 3), min_size=1, max_size=60), share=hs.floats(0.1, 0.9), seed=hs.integers(0, 3))
+def test_parts_have_their_share_of_each_class(labels: list[int], share: float, seed: int) -> None:
+    made = Numbers(len(labels)).split(share, 1 - share, seed=seed, stratify=labels)
+    assert sorted(k for part in made for k in part) == list(Numbers(len(labels)))
+    for c in set(labels):
+        counts = [sum(labels[k // 10] == c for k in part) for part in made]
+        assert abs(counts[0] - labels.count(c) * len(made[0]) / len(labels)) < 2.5, counts
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_shares_of_classes_are_exact_where_they_can_be(seed: int | None) -> None:
+    names = np.array(["a", "b", "c"], object).repeat([50, 30, 20])
+    made = Numbers(100).split(0.8, 0.1, 0.1, seed=seed, stratify=names)
+    assert [sorted(Counter(names[k // 10] for k in part).values()) for part in made] == [[16, 24, 40], *[[2, 3, 5]] * 2]
+    pairs = np.arange(100).repeat(2)    # of which all would be in the first part if all of them began at once
+    made = Numbers(200).split(0.8, seed=seed, stratify=pairs)
+    assert [len({pairs[k // 10] for k in part}) for part in made] == [100, 40]
+    assert [len(part) for part in Numbers(0).split(0.5, stratify=[])] == [0, 0]
+
+
+def test_a_part_alone_comes_with_the_rest() -> None:
+    some, rest = Numbers(10).split(0.8)
+    assert len(some) == 8 and sorted([*some, *rest]) == list(Numbers(10))
+    assert [len(part) for part in Numbers(10).split([3])] == [3, 7]
+    assert [[len(part) for part in Numbers(n).split(1.0)] for n in (10, 0)] == [[10, 0], [0, 0]]
 
 
 def test_parts_by_number_and_in_order() -> None:
@@ -106,6 +136,7 @@ def test_arrays() -> None:
     named = ArrayDataset(y=[1, 2], z=[3, 4])
     assert named[1] == {"y": 2, "z": 4} and named.y.tolist() == [1, 2]
     assert repr(named) == "ArrayDataset(y=int64[2], z=int64[2])"
+    assert named["z"].tolist() == [3, 4]
     with pytest.raises(AttributeError, match="has no 'x'"):
         _ = named.x
 
@@ -114,7 +145,14 @@ def test_arrays() -> None:
     (lambda: ArrayDataset(), DataError, "at least one array"),
     (lambda: ArrayDataset([1], y=[2]), DataError, "got 1 without and 1 with"),
     (lambda: ArrayDataset([1], [2, 3]), DataError, r"of one length, got \[1, 2\]"),
-    (lambda: ArrayDataset(3.0), DataError, r"of one length, got \[None\]"),
+    (lambda: ArrayDataset(3.0), DataError, "whose first axis counts the samples, got a float"),
+    (lambda: ArrayDataset({"x": [1]}), DataError, r"ArrayDataset\(\*\*columns\)"),
+    (lambda: ArrayDataset(size=[1])["sise"], UnknownName, "no column 'sise'.*Did you mean 'size'"),
+    (lambda: Numbers(3).filter(lambda x, y: y), ArgumentError, r"a sample and nothing else, got one of \(x, y\)"),
+    (lambda: IterableDataset([1].__iter__).filter(lambda x, y: y), ArgumentError, "write lambda sample: sample"),
+    (lambda: Numbers(3).split(0.5, 0.5, stratify=[1, 2]), DataError, "a label for each of 3 samples"),
+    (lambda: Numbers(2).split(0.5, stratify=[None, 1]), DataError, "stratify is a number or a text for each sample"),
+    (lambda: Numbers(2).split(0.5, stratify=np.zeros((2, 1))), DataError, r"an array of shape \(2, 1\)"),
     (lambda: ArrayDataset([1])[1], IndexOutOfRange, "has 1 samples, got number 1"),
     (lambda: ArrayDataset([1])[:1], DataError, r"by its number, got a slice. Write x.subset"),
     (lambda: Numbers(3).subset([3]), IndexOutOfRange, "numbers, a mask or a slice"),

@@ -120,7 +120,9 @@ def test_what_is_drawn_twice_is_transformed_in_two_ways() -> None:
     (lambda: WeightedRandomSampler([1, -1]), "from 0 on"), (lambda: WeightedRandomSampler("ab"), "are numbers"),
     (lambda: WeightedRandomSampler([0, 0]), "0 samples have a weight"),
     (lambda: WeightedRandomSampler([1, 0], 2, replacement=False), "1 samples have a weight above 0, got 2"),
-    (lambda: BalancedSampler([]), "one for each sample"), (lambda: BalancedSampler([[1]]), r"shape \(1, 1\)"),
+    (lambda: BalancedSampler([]), "at least one sample, got none"), (lambda: BalancedSampler([[1]]), r"shape \(1, 1\)"),
+    (lambda: BalancedSampler([None, 1]), "a number or a text for each sample, got a list"),
+    (lambda: BalancedSampler([[1], [1, 2]]), "labels of BalancedSampler is a number or a text"),
     (lambda: BatchSampler(RandomSampler(3), 0), "batch_size is at least 1"),
     (lambda: BucketBatchSampler(["a"], 2), "lengths are numbers"),
     (lambda: BucketBatchSampler([1], 2, pool=0), "pool is at least 1"),
@@ -132,6 +134,10 @@ def test_what_is_drawn_twice_is_transformed_in_two_ways() -> None:
     (lambda: Loader([1, 2], sampler=3), "a function of .seed, epoch., or numbers"),
     (lambda: Loader([1, 2], sampler=[0], shuffle=True), "leave one out"),
     (lambda: Loader([1, 2], batch_size=2, batch_sampler=[[0]]), "leave them out"),
+    (lambda: Loader([1, 2, 3], sampler=WeightedRandomSampler([1, 2], 9)), "of 2 samples, but there are 3.*of classes"),
+    (lambda: Loader([1, 2, 3], sampler=BalancedSampler([1, 2, 1, 2])), "of 4 samples, but there are 3"),
+    (lambda: Loader([1, 2, 3], batch_sampler=BucketBatchSampler([1], 2)), "of 1 samples, but there are 3"),
+    (lambda: Loader([1, 2], batch_sampler=BatchSampler(BalancedSampler([1]), 2)), "of 1 samples, but there are 2"),
     (lambda: list(Loader(["a", "b"], batch_sampler=[[0], []])), "asks for a batch of no sample"),
 ])
 def test_bad_arguments(make: Callable[[], Any], message: str) -> None:

@@ -115,6 +115,14 @@ def test_images_of_pillow_in_samples_have_their_channels_first(mode: str, shape:
         assert cut["image"].shape == (2, 3, 3, 3)
 
 
+@pytest.mark.parametrize("mode, dtype", [("I;16", "<u2"), ("I;16B", ">u2"), ("I", "i4")])
+def test_all_bits_of_a_grey_image_of_pillow_are_kept(mode: str, dtype: str) -> None:
+    images = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    grey = np.array([[0, 1, 300], [40000, 65535, 7]], dtype)
+    found = next(iter(Loader([(images.frombytes(mode, (3, 2), grey.tobytes()), 1)])))[0]
+    assert found.dtype == grey.dtype.newbyteorder("=") and np.array_equal(found[0, 0], grey)
+
+
 def test_sets_of_hugging_face() -> None:
     datasets = pytest.importorskip("datasets", reason="datasets is not installed")
     import pyarrow
@@ -205,6 +213,10 @@ def test_tables_of_text(tmp_path: Path) -> None:
     made = table(path, x=["a", "b"], y="kind")
     assert made.x.dtype == np.float32 and made.x[2].tolist() == [3, 1000] and made.classes == ("x", "y")
     assert made.y.tolist() == [0, 1, 0] and table(path, x="a", y="a").x.tolist() == [1, 2, 3]
+    path.write_text("x,flag,y\n1,True,false\n2,FALSE,true\n")
+    truths = table(path, x=["x", "flag"], y="y")
+    assert truths.x.tolist() == [[1, 1], [2, 0]] and truths.y.tolist() == [0, 1] and truths.y.dtype == np.int64
+    assert truths.classes == ("False", "True") and table(path)["flag"].tolist() == [True, False]
     packed = tmp_path / "t.tsv"
     packed.write_bytes(gzip.compress(TEXT.replace(",", "\t").replace("p\t", "p,").encode()))
     assert table(packed, ["a"])[2] == {"a": 3} and len(Loader(table(packed), 2)) == 2
@@ -212,6 +224,7 @@ def test_tables_of_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text, options, message", [
     ("", {}, "a line of names"), ("a,b\n1\n", {}, "got 1 in line 2"), (TEXT, {"columns": ["c"]}, "'a', 'b'.*got 'c'"),
+    (TEXT, {"columns": ["kimd"]}, "got 'kimd'.* Did you mean 'kind'"),
     (TEXT, {"x": ["a", "kind"]}, "columns of numbers, but 'kind'"), (TEXT, {"y": "kind"}, "needs features x"),
     (TEXT, {"x": []}, "at least one column"), (b"a\n\xff\n", {}, "needs to be UTF-8"),
     ("a,b,a\n1,2,3\n", {}, "names of their own, got two of 'a'"),
