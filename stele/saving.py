@@ -21,7 +21,7 @@ from stele.errors import ArgumentError, DataError, kind
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.types import bfloat16
-from stele.ops.arguments import is_dict, mapping
+from stele.ops.arguments import is_dict, is_mapping, refuse
 
 TREE, DIGEST = "stele", "sha256"    # the entries of the file's metadata
 AXES = 32                           # of an array in a file, at most
@@ -96,7 +96,9 @@ def load(path: str | Path, into: Mapping[str, Any] | None = None) -> Any:
 
 def restore(state: Any, into: Mapping[str, Any], path: str | Path) -> None:
     """Puts entries of a state into objects: into all of them, or into none."""
-    for name, target in mapping(into, "into of load").items():
+    if not is_mapping(into):
+        refuse("into of load", "a dict of objects, as {'model': model}", into)
+    for name, target in into.items():
         if not callable(getattr(target, "load_state_dict", None)) or isinstance(target, type):
             raise ArgumentError(f"into of load names objects that have load_state_dict, got {kind(target)} as {name!r}")
     if missing := sorted(into.keys() - state.keys() if isinstance(state, dict) else into):

@@ -163,7 +163,7 @@ def test_as_a_process_without_a_path(tmp_path: Path) -> None:
     again = stele("train", "cnn", "--data", str(folder), "--epochs", "1", "--out", "run", cwd=tmp_path)
     assert (again.returncode, again.stdout) == (2, "")
     assert again.stderr == ("error: a run needs a folder of its own, got run, which holds one. "
-                            "Pass another --out, go on with --resume, or delete it.\n")
+                            "Give another folder, go on with it (resume=True, or --resume), or delete it.\n")
 
 
 def test_ctrl_c_leaves_a_usable_run(tmp_path: Path) -> None:

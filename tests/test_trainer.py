@@ -17,7 +17,9 @@ import stele as st
 from stele import data, metrics, nn, optim, train
 from stele.errors import ArgumentError, DataError, NotANumber, OptionError, SteleError, TraceError, UnknownName
 from stele.stop import Stopped
+from stele.train.callbacks import FALLING, RISING, words
 from stele.train.checkpoint import Checkpoint
+from stele.train.parts import METRICS, snake
 
 X = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
 Y = (X.sum(axis=1) > 0).astype(np.int64)
@@ -275,6 +277,12 @@ def test_a_plateau_is_told_the_loss() -> None:
     assert float(trainer.optimizer.lr) == pytest.approx(1e-11)
 
 
+def test_every_metric_says_whether_it_should_fall() -> None:
+    assert {name for name in METRICS if name == snake(name) and not words(name) & (FALLING | RISING)} == {
+        "confusion_matrix", "mean"}     # which are no measure, and whatever one likes
+    assert not any(words(name) & FALLING and words(name) & RISING for name in METRICS)
+
+
 def test_early_stopping_goes_back_to_the_best() -> None:
     seen: list[dict[str, bytes]] = []
 
@@ -283,12 +291,15 @@ def test_early_stopping_goes_back_to_the_best() -> None:
             seen.append(bits(trainer.model))
 
     model = nn.Linear(2, 2)
-    stop = train.EarlyStopping(1, "train_accuracy", mode="min", restore=True)
+    stop = train.EarlyStopping(2, "train_accuracy", mode="min", restore=True)
     history = train.fit(model, loader(), loss="cross_entropy", metrics="accuracy", optimizer="sgd", lr=0.5, epochs=20,
                         callbacks=[stop, Seen()], compiled=False)
     accuracies = history["train_accuracy"]
     best = accuracies.index(min(accuracies))
     assert len(seen) == best + 3 < 20 and bits(model) == seen[best] and stop.best == accuracies[best]
+    for patience in (0, 1):     # as in Keras and in Lightning
+        stop = train.EarlyStopping(patience, least=1e9)
+        assert len(train.fit(model, loader(), loss="cross_entropy", epochs=9, callbacks=stop).epochs) == 2
     with pytest.raises(OptionError, match=r"monitor must be 'train_loss', got 'val_loss'.* Did you mean 'train_loss'"):
         train.fit(model, loader(), loss="cross_entropy", callbacks=[train.EarlyStopping(1, "val_loss")], compiled=False)
 
@@ -350,6 +361,44 @@ def test_numbers_of_batches_are_weighted_by_their_lengths_and_loaders_of_pytorch
         history = train.fit(net(), Batches(), loss="cross_entropy", metrics={"own": share, "accuracy": "accuracy"},
                             compiled=compiled)
         assert history["train_own"] == pytest.approx(history["train_accuracy"])
+
+
+def test_an_order_of_pytorchs_that_is_not_kept_is_told() -> None:
+    class RandomSampler:
+        """What there is of one."""
+
+    class Batches:
+        batch_sampler = dataset = None
+        sampler = RandomSampler()
+
+        def __iter__(self) -> Any: return iter([(X[:8], Y[:8])] * 2)
+
+    loader = data.Loader(Batches())
+    loader.load_state_dict(loader.state_dict())
+    next(iter(loader))
+    with pytest.warns(UserWarning, match="PyTorch's generator, of which no state is kept"):
+        loader.load_state_dict(loader.state_dict())
+
+
+def test_a_history_is_shown_in_a_line() -> None:
+    history = train.fit(nn.Linear(2, 2), [(X, Y)], loss=lambda predictions, target: predictions.sum() * 0, epochs=2)
+    assert repr(history) == "History(finished, 2 epochs, train_loss=0)"
+    assert repr(train.History({})) == "History(running, 0 epochs)"
+
+
+@pytest.mark.parametrize("error, state", [(KeyboardInterrupt(), "interrupted"), (ValueError("no"), "failed")])
+def test_a_history_says_how_a_training_ended(error: BaseException, state: str) -> None:
+    errors = [error]
+
+    class Once(train.Callback):
+        def on_batch_end(self, trainer: Any) -> None:
+            if errors:
+                raise errors.pop()
+
+    trainer = train.Trainer(nn.Linear(2, 2), [(X, Y)] * 2, loss="cross_entropy", callbacks=Once())
+    with pytest.raises(type(error)):
+        trainer.fit()
+    assert trainer.history.state == state and trainer.fit().state == "finished" and not trainer.history.message
 
 
 def test_a_rate_is_found_and_all_is_as_before() -> None:
@@ -487,6 +536,15 @@ def test_a_look_at_the_data_in_the_midst_of_an_epoch_changes_nothing() -> None:
     assert len(set(losses)) == len(losses) == 6 and bits(models[0]) == bits(models[1])
 
 
+def test_an_optimizer_of_another_model_is_told() -> None:
+    other = optim.SGD(nn.Linear(2, 2).parameters(), 0.1)
+    with pytest.warns(UserWarning, match="holds no parameter of the model, which learns nothing"):
+        train.Trainer(nn.Linear(2, 2), loss="mse", optimizer=other)
+
+
+Elsewhere = type("Elsewhere", (), {"__module__": "torch.nn", "__call__": lambda self, *x: 0})
+
+
 WRONG: list[tuple[dict[str, Any], type[SteleError], str]] = [
     ({"loss": "crossentropy"}, OptionError, "Did you mean 'cross_entropy'?"),
     ({"optimizer": "adamm"}, OptionError, "Did you mean 'adam'?"),
@@ -495,6 +553,9 @@ WRONG: list[tuple[dict[str, Any], type[SteleError], str]] = [
     ({"metrics": ["accuracy", metrics.Accuracy(2)]}, ArgumentError, "two metrics are called 'accuracy'"),
     ({"data": (X, Y)}, ArgumentError, "Write data.Loader((x, y), batch_size=64, shuffle=True)."),
     ({"data": iter([(X, Y)])}, ArgumentError, "gives its batches once"),
+    ({"validation": (X, Y)}, ArgumentError, "Write data.Loader((x, y), batch_size=64)."),
+    ({"loss": Elsewhere()}, ArgumentError, "got one of torch: a torch.Elsewhere"),
+    ({"optimizer": Elsewhere}, ArgumentError, "an optimizer is one of stele.optim, got one of torch"),
     ({"data": []}, ArgumentError, "without any"),
     ({"schedule": 3}, ArgumentError, "Write schedule=lambda optimizer"),
     ({"schedule_every": "batch"}, OptionError, "schedule_every must be 'step' or 'epoch'"),
@@ -515,6 +576,17 @@ def test_what_cannot_be_trained_teaches(tmp_path: Path) -> None:
         train.fit(nn.Linear(2, 2), [(X, Y)], compiled=False)
     with pytest.raises(ArgumentError, match="the model takes and the target, got one array"):
         train.fit(nn.Linear(2, 2), [X], loss="mse", compiled=False)
+    for parts, said in (((X, X, Y), "of 3 parts with 2, too many"), ((Y,), "what the model takes and the target")):
+        with pytest.raises(ArgumentError, match=said):
+            train.fit(nn.Linear(2, 2), [parts], loss="cross_entropy", compiled=False)
+    with pytest.raises(ArgumentError, match="a dict, with None under 'loss'"):
+        train.fit(nn.Linear(2, 2), [(X, Y)], loss=lambda predictions, target: None, compiled=False)
+    with pytest.raises(ArgumentError, match=r"of Stele's, got one of torch.*from_torch\(module, \(x,\)\)"):
+        train.Trainer(Elsewhere())
+    with pytest.raises(ArgumentError, match=r"evaluate needs data.*validation="):
+        train.Trainer(nn.Linear(2, 2), loss="mse").evaluate()
+    with pytest.raises(ArgumentError, match=r"whether 'val_hits' should fall or rise.*mode='min'"):
+        train.EarlyStopping(monitor="val_hits")
     with pytest.raises(ArgumentError, match="fit needs data"):
         train.Trainer(nn.Linear(2, 2), loss="mse").fit()
     with pytest.raises(DataError, match="none of this trainer: it lacks 'model'"):

@@ -190,14 +190,14 @@ def dtype(of: object) -> DType:
     if isinstance(of, type) and issubclass(of, (*PYTHON,)) and not issubclass(of, np.generic):
         return next(PYTHON[kind] for kind in of.__mro__ if kind in PYTHON)
     try:
-        is_name = isinstance(of, str) and not CODE.fullmatch(of)
-        name = str(of) if is_name else np.dtype(of).name  # type: ignore[call-overload]
+        name = of if isinstance(of, str) and not CODE.fullmatch(of) else np.dtype(of).name  # type: ignore[call-overload]
     except (TypeError, ValueError):
         name = f"{of!r:.40}"
     if name not in DTYPES:
         near = nearest(name, DTYPES)
         raise DTypeError(f"no dtype {name!r} here; choose one of {', '.join(DTYPES)}",
-                         hint=f"Did you mean {near!r}?" if near else None)
+                         hint="Texts are no numbers: np.unique(x, return_inverse=True) numbers them."
+                         if name.startswith(("str", "bytes", "StringDType")) else near and f"Did you mean {near!r}?")
     return DTYPES[name]
 
 

@@ -5,8 +5,10 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from inspect import signature
 from itertools import chain, islice, repeat
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -17,13 +19,20 @@ from stele.arrays.tensor import Tensor
 from stele.errors import ArgumentError, NotANumber, nearest
 from stele.interop.keywords import speaks
 from stele.interop.names import MOMENTS
+from stele.ir.door import unfit
 from stele.ops.arguments import choice, function, number, positive, whole
 from stele.tracing.state import Opaque
 from stele.train.parts import modes_of, restore
 
 Trainer = Any       # a stele.train.Trainer, which is made of callbacks
 
-FALLING = "loss", "error", "perplexity"     # of a measure's name: such a one should fall, and others rise
+# Words of a measure's name that say whether it should fall or rise.
+FALLING = {"loss", "error", "perplexity", "mae", "mse", "rmse", "mape", "smape", "msle", "rmsle", "nll", "ce", "bce",
+           "kl", "entropy", "divergence", "distance", "deviance", "wer", "cer", "ece", "brier", "fid", "ppl", "bpc",
+           "bpb"}
+RISING = {"accuracy", "acc", "auc", "auroc", "ap", "map", "precision", "recall", "f1", "fbeta", "iou", "miou", "dice",
+          "specificity", "sensitivity", "kappa", "mcc", "corr", "r2", "explained", "signal", "psnr", "ssim", "bleu",
+          "rouge", "score", "reward", "return", "coef", "top1", "top5"}
 
 
 class Callback(Opaque):
@@ -45,13 +54,19 @@ class Callback(Opaque):
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Raises ArgumentError for a method that would never be called: on_ and a moment that there is not."""
+        """Raises ArgumentError for a method on_ of a moment that there is not, or of other arguments than it gives."""
         super().__init_subclass__(**options)
         for name in vars(cls):
-            if name.startswith("on_") and not hasattr(Callback, name):
+            if not name.startswith("on_"):
+                continue
+            if not hasattr(Callback, name):
                 near = nearest(name, [own for own in vars(Callback) if own.startswith("on_")], 0.6)
                 raise ArgumentError(f"{cls.__name__} has {name}, a moment that callbacks do not have",
                                     hint=f"Write {MOMENTS.get(name, near or 'on_batch_end(self, trainer)')}.")
+            takes = [*signature(getattr(Callback, name)).parameters]
+            if isinstance(x := vars(cls)[name], FunctionType) and unfit(signature(x), takes, {}):
+                raise ArgumentError(f"{name} of {cls.__name__} is called with {', '.join(takes[1:])}",
+                                    hint=f"Write def {name}({', '.join(takes)}).")
 
     is_outermost = False        # begins before all others, and ends behind them
     sees_gradients = True       # `p.grad` is kept behind a step
@@ -106,6 +121,9 @@ class Watching(Callback):
     def __init__(self, monitor: str | None, mode: str | None, least: float = 0.0) -> None:
         self.monitor, self.least = monitor, number(least, "least", 0)
         self.mode = None if mode is None else choice(mode, "mode", ("min", "max"))
+        if monitor is not None and mode is None and not words(monitor) & (FALLING | RISING):
+            raise ArgumentError(f"nobody knows whether {monitor!r} should fall or rise",
+                                hint="Write mode='min' or mode='max'.")
         self.best: float | None = None
 
     def is_better(self, trainer: Trainer, row: Mapping[str, Any]) -> bool:
@@ -129,27 +147,37 @@ class Watching(Callback):
 
 
 def falls(name: str) -> bool:
-    """Whether a measure of this name should fall.
+    """Whether a measure of this name should fall; one that nobody knows is taken to rise.
 
-    >>> falls("val_loss"), falls("val_accuracy")
-    (True, False)
+    >>> falls("val_loss"), falls("val_mae"), falls("val_accuracy")
+    (True, True, False)
     """
-    return any(word in name for word in FALLING)
+    return bool(words(name) & FALLING)
+
+
+def words(name: str) -> set[str]:
+    """The words of a measure's name.
+
+    >>> sorted(words("val_mean_absolute_error"))
+    ['absolute', 'error', 'mean', 'val']
+    """
+    return set(name.lower().replace("-", "_").replace("/", "_").split("_"))
 
 
 class EarlyStopping(Watching):
-    """Stops when a measure has not become better for more than `patience` epochs.
+    """Stops when a measure has not become better for `patience` epochs, as Keras and Lightning do.
 
     `monitor` is its name, such as "val_accuracy"; the loss of the validation, or of the training where there is none,
-    unless given. `mode` says whether it should fall ("min") or rise ("max"): losses, errors and perplexity fall. Better
-    is by more than `least`. With `restore` the model is at the end what it was at its best. Raises OptionError for
-    another mode, and where no epoch has the measure.
+    unless given. `mode` says whether it should fall ("min") or rise ("max"), where its name does not: losses, errors
+    and perplexity fall, accuracies and scores rise. Better is by more than `least`. With `restore` the model is at the
+    end what it was at its best. Raises OptionError for another mode, and where no epoch has the measure, ArgumentError
+    for a measure of another name without a mode.
 
     >>> x = np.ones((8, 1), np.float32)
     >>> stop = train.EarlyStopping(patience=1, least=1e9)
     >>> history = train.fit(nn.Linear(1, 1), data.Loader((x, x), 8), loss="mse", epochs=50, callbacks=[stop])
     >>> len(history.epochs)
-    3
+    2
     """
 
     @speaks
@@ -159,15 +187,20 @@ class EarlyStopping(Watching):
         self.patience, self.restore, self.bad = whole(patience, "patience of EarlyStopping", 0), restore, 0
         self.kept: dict[str, Tensor] = {}
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has waited long enough; without patience for the first epoch that is no better."""
+        return self.bad >= max(self.patience, 1)
+
     def on_train_begin(self, trainer: Trainer) -> None:
-        trainer.should_stop |= self.bad > self.patience
+        trainer.should_stop |= self.is_over
 
     def on_epoch_end(self, trainer: Trainer, row: dict[str, Any]) -> None:
         self.bad = 0 if (is_better := self.is_better(trainer, row)) else self.bad + 1
         if is_better and self.restore:
             with self.as_measured(trainer):
                 self.kept = {name: x.detach().clone() for name, x in trainer.model.state_dict().items()}
-        trainer.should_stop |= self.bad > self.patience
+        trainer.should_stop |= self.is_over
 
     def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
         if error is None and self.kept:

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from stele.errors import UnknownName
@@ -47,7 +48,7 @@ class Curve:
         self.x, self.loss, self.stride, self._open = (state[name] for name in ("x", "loss", "stride", "open"))
 
 
-@dataclass
+@dataclass(repr=False)
 class History(Opaque):
     """A training so far: `epochs` are rows of measures, `history["val_loss"]` is one of them over all epochs.
 
@@ -71,6 +72,23 @@ class History(Opaque):
     def inside(self) -> tuple[Any, ...]:
         """Nothing of it is state that a compiled step could read."""
         return ()
+
+    def __repr__(self) -> str:
+        many = f"{len(self.epochs)} epoch{'s' * (len(self.epochs) != 1)}"
+        last = [f"{name}={x:.4g}" for row in self.epochs[-1:] for name, x in row.items()
+                if name not in ("epoch", "seconds") and isinstance(x, int | float)]
+        return f"History({', '.join([self.state, many, *last])})"
+
+    def begin(self) -> None:
+        """The training begins, or goes on."""
+        self.state, self.message = "running", ""
+
+    def end(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """The training ends, by an error where there is one."""
+        match error:
+            case None:                self.state = "finished"
+            case KeyboardInterrupt(): self.state, self.message = "interrupted", f"Interrupted {self.so_far()}"
+            case _:                   self.state, self.message = "failed", f"{type(error).__name__}: {error}"
 
     def __getitem__(self, name: str) -> list[Any]:
         known = dict.fromkeys(key for row in self.epochs for key in row)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import stele as st
@@ -12,7 +13,9 @@ from stele.data import Loader
 from stele.eager.follow import reading
 from stele.errors import ArgumentError, DataError, OptionError, kind
 from stele.interop.names import LOSSES as ELSEWHERE
-from stele.ops.arguments import choice, is_dict, is_many, is_mapping, is_series, number
+from stele.ir.origin import note
+from stele.nn.module import bare
+from stele.ops.arguments import choice, instance, is_dict, is_many, is_mapping, is_series, number
 from stele.tracing import tree
 
 Batch = Any     # a tuple, list or dict of arrays, nested as samples are, or one array
@@ -42,10 +45,20 @@ def classes_of(room: Any, base: type) -> dict[str, Any]:
     return found | {snake(name): x for name, x in found.items()}
 
 
+FRAMEWORKS = ("torch", "keras", "tensorflow", "jax", "jaxlib", "optax")
 OPTIMIZERS = classes_of(optim, optim.Optimizer)
 SCHEDULES = classes_of(optim, optim.Schedule)
 METRICS = classes_of(metrics, metrics.Metric) | {"acc": metrics.Accuracy, "mse": metrics.MeanSquaredError,
                                                  "mae": metrics.MeanAbsoluteError}
+
+
+def model_of(given: Any) -> nn.Module:
+    """The module that a training is of."""
+    if (elsewhere := foreign(given)) is not None:
+        raise ArgumentError(f"model of a Trainer must be a Module of Stele's, got one of {elsewhere}: {kind(given)}",
+                            hint="Write stele.interop.torch.from_torch(module, (x,)), with an example x."
+                            if elsewhere == "torch" else "docs/convert.md says how models of others come in.")
+    return instance(bare(given), "model of a Trainer", nn.Module)
 
 
 def loss_of(given: Any) -> Callable[..., Any] | None:
@@ -53,6 +66,9 @@ def loss_of(given: Any) -> Callable[..., Any] | None:
     if isinstance(given, type):
         raise ArgumentError(f"a loss is a function or a module that is made, got the class {given.__name__}",
                             hint=f"Write {given.__name__}(), with its brackets.")
+    if (elsewhere := foreign(given)) is not None:
+        raise ArgumentError(f"a loss is a function of tensors of Stele's, got one of {elsewhere}: {kind(given)}",
+                            hint='Write loss="cross_entropy", or nn.CrossEntropyLoss() of stele.nn.')
     if given is None or callable(given):
         return given
     if isinstance(given, str) and given in ELSEWHERE:
@@ -60,12 +76,24 @@ def loss_of(given: Any) -> Callable[..., Any] | None:
     return LOSSES[choice(given, "loss", LOSSES)]
 
 
+def foreign(x: Any) -> str | None:
+    """The other framework that a function, a class or an object is of, if it is of one."""
+    found = (x,) if isinstance(x, FunctionType) else (x if isinstance(x, type) else type(x)).__mro__
+    homes = (str(part.__module__).partition(".")[0] for part in found)
+    return next((home for home in homes if home in FRAMEWORKS), None)
+
+
 def optimizer_of(given: Any, model: nn.Module, lr: float | None) -> Any:
     """An optimiser of a model's parameters: one that is made, a function that makes one of them, or a name."""
+    if (elsewhere := foreign(given)) is not None:
+        raise ArgumentError(f"an optimizer is one of stele.optim, got one of {elsewhere}: {kind(given)}",
+                            hint='Write optimizer="adam", lr=1e-3, or optim.Adam(model.parameters(), lr=1e-3).')
     if isinstance(given, optim.Optimizer | optim.Lookahead):
         if lr is not None:
             raise ArgumentError(f"the optimizer has a rate of its own, got lr={lr} too",
                                 hint="Give it to the optimizer, or name the optimizer.")
+        if not {*map(id, given.parameters)} & {*map(id, model.parameters())}:
+            note("The optimizer holds no parameter of the model, which learns nothing: make it of model.parameters().")
         return given
     made = OPTIMIZERS[choice(given, "optimizer", OPTIMIZERS)] if isinstance(given, str) else given
     if not callable(made):
@@ -119,8 +147,9 @@ def batches_of(given: Any, what: str) -> Any:
     """What gives batches, epoch by epoch; raises ArgumentError for what gives them once, or gives arrays."""
     data: Any = given
     if is_series(given) and not isinstance(data, list) and given and all(hasattr(x, "ndim") for x in given):
+        order = ", shuffle=True" if what == "data" else ""
         raise ArgumentError(f"{what} is batches, got {kind(data)} of arrays",
-                            hint="Write data.Loader((x, y), batch_size=64, shuffle=True).")
+                            hint=f"Write data.Loader((x, y), batch_size=64{order}).")
     if data is not None and (not isinstance(data, Iterable) or hasattr(given, "ndim")):
         raise ArgumentError(f"{what} is batches, epoch by epoch, got {kind(given)}", hint="Write data.Loader(...).")
     if isinstance(data, Iterator):
@@ -180,7 +209,9 @@ def outcome(found: Any) -> dict[str, Any]:
     if isinstance(found, Tensor):
         return {"loss": found}
     if not is_dict(found) or not isinstance(found.get("loss"), Tensor):
-        raise ArgumentError(f"a step returns its loss, a tensor, or a dict with one under 'loss', got {kind(found)}")
+        held = f", with {kind(found['loss'])} under 'loss'" if is_dict(found) and "loss" in found else ""
+        raise ArgumentError(f"a step returns its loss, a tensor, or a dict with one under 'loss', got {kind(found)}"
+                            f"{held}")
     return found
 
 

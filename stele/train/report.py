@@ -73,8 +73,8 @@ class Progress(Callback):
         length = trainer.place.length
         done = f"{place.batches}/{length}" if length else f"{place.batches}"
         left = f"  {self._left(trainer, now):.0f} s left" if length else ""
-        self._say(f"epoch {trainer.epoch + 1}/{trainer.epochs}  batch {done}  {shown(trainer.results(), '  ')}  "
-                  f"{self._rate(trainer, now):,.0f} samples/s{left}")
+        pace = f"  {self._rate(trainer, now):,.0f} samples/s{left}" if place.batches > self.batches else ""
+        self._say(f"epoch {trainer.epoch + 1}/{trainer.epochs}  batch {done}  {shown(trainer.results(), '  ')}{pace}")
 
     def on_epoch_end(self, trainer: Trainer, row: dict[str, Any]) -> None:
         if self.bar:

@@ -51,8 +51,9 @@ class Run:
     def __enter__(self) -> "Run":
         if not self.goes_on and (self.folder / "history.json").exists():
             raise DataError(f"a run needs a folder of its own, got {self.folder}, which holds one. "
-                            "Pass another --out, go on with --resume, or delete it.")
+                            "Give another folder, go on with it (resume=True, or --resume), or delete it.")
         files.usable_folder(self.folder)
+        self.history.begin()
         self.write()
         return self
 
@@ -71,16 +72,10 @@ class Run:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        match error:
-            case None:
-                self.history.state, self.history.message = "finished", ""
-            case KeyboardInterrupt():
-                self.history.state = "interrupted"
-                self.history.message = f"Interrupted {self.history.so_far()}; {self.again}"
-                error.add_note(f"the run so far is in {self.folder}{self.kept}, {self.again}")
-            case _:
-                self.history.state = "failed"
-                self.history.message = f"{type(error).__name__}: {error}"
+        self.history.end(kind, error, trace)
+        if isinstance(error, KeyboardInterrupt):
+            self.history.message += f"; {self.again}"
+            error.add_note(f"the run so far is in {self.folder}{self.kept}, {self.again}")
         self.write()
 
     def write(self) -> None:

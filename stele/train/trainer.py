@@ -19,8 +19,7 @@ from stele.errors import ArgumentError, DataError, TraceError, kind
 from stele.interop.keywords import answering, speaks
 from stele.interop.names import TRAINERS
 from stele.ir.door import public, unfit
-from stele.nn.module import bare
-from stele.ops.arguments import choice, instance, is_mapping, number, positive, sequence, whole
+from stele.ops.arguments import choice, is_mapping, number, positive, sequence, whole
 from stele.tracing.state import Opaque
 from stele.train.callbacks import Callback
 from stele.train.history import History
@@ -33,6 +32,7 @@ from stele.train.parts import (
     loss_of,
     made_whole,
     metrics_of,
+    model_of,
     modes_of,
     open_axes,
     optimizer_of,
@@ -128,7 +128,7 @@ class Trainer:
                  lr: float | None = None, metrics: Any = (), epochs: int = 1, validation: Any = None,
                  schedule: Any = None, schedule_every: str = "step", accumulate: int = 1, clip: float | None = None,
                  precision: str = "fast", compiled: bool = True, callbacks: Callback | Sequence[Callback] = ()) -> None:
-        self.model, self.loss = instance(bare(model), "model of a Trainer", nn.Module), loss_of(loss)
+        self.model, self.loss = model_of(model), loss_of(loss)
         takes_a_batch(self, "training_step", "validation_step")
         self.data, self.validation = batches_of(data, "data"), batches_of(validation, "validation")
         if self.data is not None:
@@ -150,9 +150,7 @@ class Trainer:
         *inputs, target = parts_of(batch)
         if self.loss is None:
             raise ArgumentError("a Trainer needs a loss, or a training_step of its own", hint='Write loss="mse".')
-        if not inputs:
-            raise ArgumentError("a batch is what the model takes and the target, got one array",
-                                hint="Give (x, y), or write a training_step of your own.")
+        check_inputs(self.model, inputs)
         predictions = self.model(*inputs)
         return {"loss": self.loss(predictions, target), "predictions": predictions, "target": target}
 
@@ -164,8 +162,8 @@ class Trainer:
 
     @speaks
     def fit(self, epochs: int | None = None) -> History:
-        """Learns until so many epochs are done in all, as many as the trainer was made for unless said; its history."""
-        self.epochs, self.should_stop = self.epochs if epochs is None else whole(epochs, "epochs", 0), False
+        """Learns until so many `epochs` are done in all, as many as it was made for unless said; its history."""
+        self.epochs, self.should_stop = self.epochs if epochs is None else epochs_of(epochs), False
         if self.data is None:
             raise ArgumentError("fit needs data", hint="Write Trainer(model, data.Loader(...), ...).")
         self.place.length = length_of(self.data)
@@ -173,6 +171,8 @@ class Trainer:
             for callback in self.callbacks:
                 callback.on_train_begin(self)
                 begun.push(partial(ended, callback, self))
+            self.history.begin()
+            begun.push(self.history.end)
             if not self.model.training:
                 self.model.train()
             while self.epoch < self.epochs and not self.should_stop:
@@ -246,7 +246,7 @@ class Trainer:
     @public
     def evaluate(self, data: Iterable[Batch] | None = None) -> dict[str, Any]:
         """The mean loss and the metrics on data, or on the validation data; no layer is training meanwhile."""
-        place, modes, given = Place(), modes_of(self.model), self.validation if data is None else data
+        place, modes, given = Place(), modes_of(self.model), given_data(self.validation if data is None else data)
         for metric in self.metrics[self.held_out].values():
             metric.reset()
         with ExitStack() as begun:
@@ -386,6 +386,33 @@ class Trainer:
             raise DataError(f"the state is none of this trainer: it lacks {missing[0]!r}")
         for name in (n for n in parts if n in state):
             parts[name].load_state_dict(state[name])
+
+
+def epochs_of(given: Any) -> int:
+    """How many epochs there are in all; ArgumentError for data, which others give to their fit."""
+    if hasattr(given, "__iter__"):
+        raise ArgumentError(f"fit of a trainer takes how many epochs there are in all, got {kind(given)}",
+                            hint="Data are the trainer's: write Trainer(model, data.Loader(...), epochs=3).fit().")
+    return whole(given, "epochs", 0)
+
+
+def given_data(data: Any) -> Any:
+    """What is measured on; ArgumentError where there is nothing."""
+    if data is None:
+        raise ArgumentError("evaluate needs data", hint="Write trainer.evaluate(data.Loader((x, y), 64)), or give the "
+                            "trainer validation=.")
+    return data
+
+
+def check_inputs(model: nn.Module, inputs: Sequence[Any]) -> None:
+    """Raises ArgumentError where a batch has not as many parts as a model takes, and a target."""
+    if not inputs:
+        raise ArgumentError("a batch is what the model takes and the target, got one array",
+                            hint="Give (x, y), or write a training_step of your own.")
+    if said := unfit(signature(model.forward), inputs, {}):
+        raise ArgumentError(f"the model is called with all parts of a batch but the last, the target: of "
+                            f"{len(inputs) + 1} parts with {len(inputs)}, {said}",
+                            hint="Give as many as its forward takes, and the target, or write a training_step.")
 
 
 def takes_a_batch(trainer: Trainer, *steps: str) -> None:
