@@ -265,7 +265,11 @@ def test_a_sweep_of_a_file_is_a_run_for_each_choice(folder: Path, capsys: pytest
     assert [line.split()[0] for line in lines[-2:]] == ["lr=0.1,width=3", "lr=1e-3,width=3"]
     train(asked(None, resume=Path("sweep/lr=0.1,width=3"), epochs=2))
     assert len(history(Path("sweep/lr=0.1,width=3"))["epochs"]) == 2
+    train(asked("net.py", out=Path("sweep/plain")))
+    assert history(Path("sweep/plain"))["meta"]["width"] == "3", "a default stands beside what others set"
+    capsys.readouterr()
     runs(RunsOptions(Path("sweep"), Path("runs.html")))
+    assert capsys.readouterr().out.splitlines()[-1] == "page runs.html"
     page = Path("runs.html").read_text()
     checker = Checker()
     checker.feed(page)

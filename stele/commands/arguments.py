@@ -56,6 +56,9 @@ EXAMPLES = """examples:
   stele profile train.py --html profile.html\twhere the time and memory of its steps go
   stele tune cnn --seconds 120\tmeasure candidates of products and convolutions
   stele doctor\tversions, CPU features, threads, cache folder, BLAS"""
+RUNS_EXAMPLES = """examples:
+  stele runs\tthe runs in the folder runs
+  stele runs sweep --html sweep.html\tthose of another folder, and a page of their curves"""
 BENCH_EXAMPLES = """examples:
   stele bench\tevery workload in every framework of this environment
   stele bench --quick --workloads cnn,matmul-1024 --frameworks stele,pytorch
@@ -91,6 +94,13 @@ TUNE_EXAMPLES = """examples:
 COMPLETION_EXAMPLES = """examples:
   stele completion bash > ~/.local/share/bash-completion/completions/stele
   stele completion zsh > ~/.zfunc/_stele\tin a folder of fpath"""
+
+
+def examples(command: str) -> str:
+    """Those of one command."""
+    head, *lines = EXAMPLES.splitlines()
+    return "\n".join([head, *(line for line in lines if line.startswith(f"  stele {command} "))])
+
 
 Options = (TrainOptions | RunsOptions | FeatureOptions | GenerateOptions | OnnxOptions | ViewOptions | ConvertOptions
            | BenchOptions | LintOptions | ProfileOptions | TuneOptions | CompletionOptions | Doctor)
@@ -206,9 +216,9 @@ def _checks() -> str:
 
 
 COMMANDS: dict[str, Command] = {
-    "train":      Command("train a network and keep the run in a folder", TrainOptions, EXAMPLES, _train),
-    "runs":       Command("compare training runs", RunsOptions),
-    "features":   Command("turn photographs into feature vectors", FeatureOptions, EXAMPLES),
+    "train":      Command("train a network and keep the run in a folder", TrainOptions, examples("train"), _train),
+    "runs":       Command("compare training runs", RunsOptions, RUNS_EXAMPLES),
+    "features":   Command("turn photographs into feature vectors", FeatureOptions, examples("features")),
     "generate":   Command("go on with a text as a language model does", GenerateOptions, GENERATE_EXAMPLES, _generate),
     "onnx":       Command("look into a model of ONNX, run it, or check it", OnnxOptions, ONNX_EXAMPLES),
     "view":       Command("draw a model as a page", ViewOptions, VIEW_EXAMPLES),

@@ -11,3 +11,4 @@ def runs(options: RunsOptions) -> None:
     print(compared(options.folder))
     if options.html is not None:
         files.write(options.html, comparison(options.folder).encode())
+        print(f"page {options.html}")

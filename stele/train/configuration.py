@@ -48,6 +48,10 @@ CALLBACKS = {x.__name__: x for x in (
 class Configuration(Document):
     """What a document says of a training: the trainer that is made of it."""
 
+    def defaults(self) -> dict[str, str]:
+        """None: what is not set stands in the file."""
+        return {}
+
     def trainer(self) -> Trainer:
         """The trainer that all of it says."""
         for key in self.values:

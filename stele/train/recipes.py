@@ -27,6 +27,7 @@ class Recipe(Protocol):
 
     def knows(self, name: str) -> bool: ...
     def set(self, name: str, text: str) -> None: ...
+    def defaults(self) -> dict[str, str]: ...
     def trainer(self) -> Trainer: ...
 
 
@@ -63,6 +64,11 @@ class Function:
             raise DataError(f"{self.name} takes {', '.join(self.options) or 'no options'}, got {name}",
                             hint=f"Did you mean {near}?" if near else None)
         self.given[own] = typed(self.options[own], text, self.name)
+
+    def defaults(self) -> dict[str, str]:
+        """Options that nobody has set, as they would be written."""
+        plain = {name: option.default for name, option in self.options.items() if name not in self.given}
+        return {name: str(x) for name, x in plain.items() if isinstance(x, str | int | float)}
 
     def trainer(self) -> Trainer:
         """The trainer, made now."""

@@ -48,7 +48,8 @@ def one(options: TrainOptions) -> tuple[Path, History]:
     trainer = recipe.trainer()
     folder = options.resume or options.out or default_folder(Path(what).stem)
     facts = {"workload": Path(what).name, "seed": options.seed or SEED, "threads": st.get_threads(),
-             **{name: text for name, text in options.settings if name.rpartition(".")[2] not in SAID}}
+             **{name: text for name, text in (recipe.defaults() | dict(options.settings)).items()
+                if name.rpartition(".")[2] not in SAID}}
     note = {name: None if x is None else kept(x) for name, x in ((n, getattr(options, n)) for n in ("what", *FLAGS))}
     note |= {"settings": [list(pair) for pair in options.settings], "text": getattr(recipe, "text", None),
              "epochs": options.epochs or trainer.epochs}
