@@ -106,6 +106,7 @@ def test_methods_of_functions_stand_in_programs() -> None:
 
 SET, MODULE = data.ArrayDataset(np.arange(6.0), np.arange(6)), nn.Linear(3, 2)
 OPTIMIZER = optim.SGD([X.clone().requires_grad_()], 0.1)
+PROFILE, VOCABULARY = st.profile(), data.Vocabulary(["a", "<unk>"])
 TRAINER, SCHEDULE = train.Trainer(MODULE, loss="mse"), optim.ReduceLROnPlateau(OPTIMIZER)
 FOLDER = data.ImageFolder.__new__(data.ImageFolder)
 vars(FOLDER).update(dict.fromkeys(("classes", "labels", "paths", "folder")))
@@ -118,9 +119,11 @@ TABLES = [(st, spellings.FUNCTIONS), (st, names.FRAMEWORKS), (st.random, st.rand
           (train, names.TRAINING), (metrics, names.METRICS),
           (metrics.Accuracy(), names.MEASURES), (MODULE, names.MODULES),
           (OPTIMIZER, names.OPTIMIZER), (st.io, names.IO), (TRAINER, names.TRAINERS),
-          (TRAINER.history, names.HISTORIES), (SCHEDULE, names.SCHEDULERS)]
+          (TRAINER.history, names.HISTORIES), (SCHEDULE, names.SCHEDULERS), (PROFILE, names.PROFILES),
+          (VOCABULARY, names.VOCABULARIES)]
 PLACES = {"st": st, "nn": nn, "optim": optim, "data": data, "train": train, "metrics": metrics, "x": X,
-         "dataset": FOLDER, "model": MODULE, "trainer": TRAINER, "history": TRAINER.history, "schedule": SCHEDULE}
+         "dataset": FOLDER, "model": MODULE, "trainer": TRAINER, "history": TRAINER.history, "schedule": SCHEDULE,
+         "profile": PROFILE, "vocabulary": VOCABULARY}
 
 
 def named(hint: str) -> list[tuple[str, str]]:
@@ -175,9 +178,19 @@ def test_arguments_of_others_are_taken_where_they_mean_the_same() -> None:
     (lambda: TRAINER.fit(ckpt_path="last"), r"train.Checkpoint\(folder, resume=True\)"),
     (lambda: TRAINER.log("loss", 1.0), r"trainer.log\({name: number}\)"),
     (lambda: train.Trainer(MODULE, max_steps=9), "trainer.should_stop"),
+    (lambda: train.Trainer(MODULE, resume=True), r"train.Checkpoint\(folder, resume=True\)"),
+    (lambda: train.Trainer(MODULE, seed=1), r"st.manual_seed\(seed\)"),
+    (lambda: TRAINER.fit(data.Loader(SET)), r"how many epochs.*data.Loader\(...\), epochs=3\).fit"),
+    (lambda: data.table("a.csv", sep=";"), r"data.table\(pandas.read_csv"),
+    (lambda: data.cifar10(".", download=True), "data.download"), (lambda: data.mnist(".", train=True), "found.train"),
+    (lambda: data.Tokenizer.train(["a"], sise=3), "Did you mean 'size'"),
+    (lambda: data.ImageFolder(".", size=3), "transforms.Resize"),
+    (lambda: st.io.read_audio("a.wav", sr=8000), "Resample"),
     (lambda: train.Trainer(MODULE, callbacks=[train.EarlyStopping]), "EarlyStopping\\(\\), with its brackets"),
     (lambda: type("Mine", (train.Callback,), {"on_train_epoch_end": print}), r"on_epoch_end\(self, trainer, row\)"),
     (lambda: type("Mine", (train.Callback,), {"on_epochs_end": print}), "Write on_epoch_end"),
+    (lambda: type("Mine", (train.Callback,), {"on_epoch_end": lambda self, trainer, epoch, logs: 0}),
+     r"called with trainer, row.*def on_epoch_end\(self, trainer, row\)"),
     (lambda: type("Lit", (train.Trainer,), {"training_step": lambda self, batch, k: 0})(MODULE),
      r"def training_step\(self, batch\)"),
     (lambda: st.max(X, X), r"Write st\.maximum\(x, y\) for two arrays"), (lambda: st.min(X, N), r"Write st\.minimum"),

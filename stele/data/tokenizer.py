@@ -12,7 +12,7 @@ import numpy as np
 from stele.data.files import read_bytes
 from stele.errors import ArgumentError, DataError, kind
 from stele.files import located, write
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import choice, is_many, positive, sequence
 
 KINDS = ("bpe", "wordpiece", "unigram")
@@ -38,7 +38,7 @@ class Tokenizer:
     DataError
     """
 
-    @public
+    @speaks
     def __init__(self, tokenizer: Any) -> None:
         if type(tokenizer).__module__.partition(".")[0] == "tokenizers":
             self.inner: Any = tokenizer
@@ -52,7 +52,7 @@ class Tokenizer:
         self.inner.no_truncation()
 
     @classmethod
-    @public
+    @speaks
     def train(cls, texts: Iterable[str], size: int = 30_000, kind: str = "bpe",
               specials: Sequence[str] = ("<pad>", "<unk>")) -> Tokenizer:
         """A tokenizer of at most `size` parts, learned from texts, its first numbers those of the `specials`.

@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from stele.data.files import read_bytes
 from stele.data.text import tokens
 from stele.errors import ArgumentError, DataError, kind
 from stele.files import located, regular, write
-from stele.ir.door import public
+from stele.interop.keywords import answering, speaks
+from stele.interop.names import VOCABULARIES
 from stele.ops.arguments import function, instance, is_dict, is_many, is_series, positive, sequence, whole
 
 LONGEST = 1 << 20       # bytes of a line of vectors: 300 numbers have 3,000
@@ -35,7 +36,7 @@ class Vocabulary:
     [[0.0, 1.0], [1.0, 0.0]]
     """
 
-    @public
+    @speaks
     def __init__(self, words: Sequence[str], unknown: str | None = "<unk>",
                  tokenize: Callable[[str], list[str]] | None = None) -> None:
         self.words = tuple(map(word, sequence(words, "words of a vocabulary", "a list of words")))
@@ -47,7 +48,7 @@ class Vocabulary:
             raise DataError(f"every word of a vocabulary has one number, got {twice!r:.60} twice")
 
     @classmethod
-    @public
+    @speaks
     def count(cls, texts: Iterable[str | Sequence[str]], size: int | None = None, min_freq: int = 1,
               specials: Sequence[str] = ("<pad>", "<unk>"), unknown: str | None = "<unk>",
               tokenize: Callable[[str], list[str]] | None = None) -> Vocabulary:
@@ -68,6 +69,13 @@ class Vocabulary:
         kept = sorted((w for w, n in counts.items() if n >= least and w not in first), key=lambda w: (-counts[w], w))
         room = None if size is None else whole(size, "size of a vocabulary", len(first)) - len(first)
         return cls([*first, *kept[:room]], unknown, cut)
+
+    if not TYPE_CHECKING:
+        __getattr__ = answering("a vocabulary", VOCABULARIES)
+
+    def __call__(self, text: str | Sequence[str]) -> np.ndarray:
+        """The numbers of a text, as `encode` gives them."""
+        return self.encode(text)
 
     def __len__(self) -> int: return len(self.words)
     def __iter__(self) -> Iterator[str]: return iter(self.words)
@@ -136,7 +144,7 @@ class Vocabulary:
         write(path, "".join(f"{word}\n" for word in self.words).encode())
 
     @classmethod
-    @public
+    @speaks
     def load(cls, path: str | Path, unknown: str | None = "<unk>",
              tokenize: Callable[[str], list[str]] | None = None) -> Vocabulary:
         """The vocabulary in a file that `save` wrote, or of a word in each line; `unknown` stands in JSON itself."""
@@ -169,7 +177,7 @@ def _no_word(x: Any) -> Any:
     raise ArgumentError(f"a word is text, got {kind(x)}: {x!r:.60}")
 
 
-@public
+@speaks
 def read_vectors(path: str | Path, vocabulary: Vocabulary | None = None) -> tuple[Vocabulary, np.ndarray]:
     """Vectors of words from a text file as GloVe and word2vec have it: the words, and float32 (words, D).
 

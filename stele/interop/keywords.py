@@ -58,9 +58,10 @@ def own(owner: str, module: str, name: str, taken: list[str], given: list[str]) 
     if same in given:
         raise ArgumentError(f"{owner} takes {same}, which is its word for {name!r} too", hint="Leave one of them out.")
     instead = INSTEAD.get(module.split(".")[1], {}).get(name)
-    near = nearest(name, [word for word in taken if word != "self"], 0.6)
-    raise ArgumentError(f"{owner} takes no {name!r}", hint=instead or (f"Did you mean {near!r}?" if near else
-                        f"It takes {', '.join(word for word in taken if word != 'self')}."))
+    words = [word for word in taken if word not in ("self", "cls")]
+    near = nearest(name, words, 0.6)
+    raise ArgumentError(f"{owner} takes no {name!r}", hint=instead or (
+        f"Did you mean {near!r}?" if near else f"It takes {', '.join(words)}."))
 
 
 def answering(what: str, elsewhere: Table) -> Callable[[Any, str], Any]:

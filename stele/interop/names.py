@@ -23,6 +23,7 @@ FRAMEWORKS: Table = {   # of the package itself
     "utils": "st.data.Loader, or st.checkpoint", "optimizers": "st.optim", "callbacks": "st.train",
 }
 
+LOADED = "data.Loader(dataset, batch_size)"
 SPLIT = "some, others = dataset.split(0.9, 0.1)"
 DATA: Table = {
     "DataLoader": "data.Loader(dataset, batch_size)", "TensorDataset": "data.ArrayDataset(x, y)",
@@ -30,7 +31,7 @@ DATA: Table = {
     "IMDB": "data.imdb(folder)", "CIFAR100": "data.cifar100(folder)", "SVHN": "data.svhn(folder)",
     "STL10": "data.stl10(folder)", "AG_NEWS": "data.ag_news(folder)", "SST2": "data.sst2(folder)",
     "WikiText2": "data.wikitext2(folder)", "load_iris": "data.iris(folder)", "load_wine": "data.wine(folder)",
-    "random_split": SPLIT, "train_test_split": SPLIT, "Subset": "dataset.subset(indices)",
+    "random_split": SPLIT, "train_test_split": SPLIT, "split": SPLIT, "Subset": "dataset.subset(indices)",
     "ConcatDataset": "one + another", "StackDataset": "data.ArrayDataset(x=..., y=...)",
     "ChainDataset": "an IterableDataset of yours that yields from one, then from the other",
     "SubsetRandomSampler": "data.Loader(dataset.subset(indices), shuffle=True)",
@@ -41,12 +42,15 @@ DATA: Table = {
     "text_dataset_from_directory": "data.TextFolder(folder)", "TabularDataset": "data.table(path)",
     "from_tensor_slices": "data.ArrayDataset(x, y)", "from_generator": "a class of yours of data.IterableDataset",
     **dict.fromkeys(("read_csv", "read_parquet", "read_feather", "read_hdf", "CSVDataset", "ParquetDataset",
-                     "HDF5Dataset"), "data.table(path)"),
-    "from_pandas": "data.table(frame)", "load_dataset": "data.Loader(datasets.load_dataset(name))",
+                     "HDF5Dataset", "CSV", "from_csv", "from_parquet", "from_hdf5"), "data.table(path)"),
+    **dict.fromkeys(("from_pandas", "from_polars", "from_arrow"), "data.table(frame)"),
+    "from_dict": "data.ArrayDataset(**columns)", "from_list": LOADED, "from_numpy": "data.ArrayDataset(x, y)",
+    "zip": "data.ArrayDataset(x=..., y=...)", "Vocab": "data.Vocabulary(words)",
+    "build_vocab_from_iterator": "data.Vocabulary.count(texts)", "get_tokenizer": "data.Vocabulary.count(texts)",
+    "load_dataset": "data.Loader(datasets.load_dataset(name))",
     "concat": "one + another", "to_categorical": "st.one_hot(labels, classes)", "AUTOTUNE": "num_workers=2",
     "ToTensor": "data.transforms.ToFloat()", "Compose": "data.transforms.Compose([...])",
 }
-LOADED = "data.Loader(dataset, batch_size)"
 SETS: Table = {     # of data sets
     "batch": LOADED, "prefetch": "data.Loader(dataset, prefetch=3)", "shuffle": "data.Loader(dataset, shuffle=True)",
     "repeat": "data.Loader(dataset): every `for` over it is an epoch", "skip": "dataset.subset(range(n, len(dataset)))",
@@ -104,17 +108,19 @@ TRANSFORMS: Table = {
 }
 IO: Table = {
     **dict.fromkeys(("imwrite", "write_png", "write_jpeg", "save_image"), "st.io.imsave(path, x)"),
-    **dict.fromkeys(("read_image", "decode_image", "decode_jpeg", "decode_png", "open"), "st.io.imread(path)"),
+    **dict.fromkeys(("read_image", "decode_image", "decode_jpeg", "decode_png", "open", "load_image"),
+                    "st.io.imread(path)"),
     "ImageReadMode": "mode='RGB', 'L' or 'RGBA' of st.io.imread", "load": "st.load(path), or st.io.read_audio(path)",
     "save": "st.save(state, path), or st.io.write_audio(path, x, rate)",
     "make_grid": "st.concatenate([st.concatenate([*row], axis=-1) for row in rows], axis=-2)",
-    **dict.fromkeys(("write_wav", "wavwrite"), "st.io.write_audio(path, x, rate)"),
-    **dict.fromkeys(("read_wav", "load_wav", "decode_audio"), "st.io.read_audio(path)"),
+    **dict.fromkeys(("write_wav", "wavwrite", "save_audio", "save_wav"), "st.io.write_audio(path, x, rate)"),
+    **dict.fromkeys(("read_wav", "load_wav", "decode_audio", "load_audio", "wavread"), "st.io.read_audio(path)"),
     "write_video": "frames as pictures, st.io.imsave(path, x)", "VideoReader": "st.io.read_video(path)",
     "read_csv": "data.table(path)",
 }
 TRAINING: Table = {
     "ModelCheckpoint": "train.Checkpoint(folder)", "CSVLogger": "train.JSONLines(path)",
+    "Best": "train.Checkpoint(folder, best=True)",
     "TensorBoardLogger": "train.TensorBoard(folder)", "MLFlowLogger": "train.MLflow()", "WandbLogger": "train.WandB()",
     "WandbCallback": "train.WandB()", "ReduceLROnPlateau": "schedule=optim.ReduceLROnPlateau of train.fit",
     "LearningRateScheduler": "schedule= of train.fit", "TerminateOnNaN": "train.NanGuard()",
@@ -137,6 +143,20 @@ TRAINERS: Table = {     # of trainers
     "val_dataloaders": "trainer.validation", "optimizers": "trainer.optimizer", "lr_schedulers": "trainer.schedule",
     "max_epochs": "trainer.epochs", "log_dict": "trainer.log({name: number})", "logger": "trainer.log({name: number})",
     "manual_backward": "loss.backward() in a learning of yours", "configure_optimizers": "optimizer= of train.Trainer",
+}
+PROFILES: Table = {     # of profiles
+    **dict.fromkeys(("table", "summary", "key_averages", "report"), "print(profile)"),
+    **dict.fromkeys(("export_chrome_trace", "save_trace"), "profile.trace(path)"),
+    **dict.fromkeys(("to_html", "save", "write_html"), "profile.html(path)"),
+}
+VOCABULARIES: Table = {     # of vocabularies
+    **dict.fromkeys(("build", "from_texts", "fit", "build_vocab", "from_iterator", "adapt"),
+                    "data.Vocabulary.count(texts)"),
+    **dict.fromkeys(("lookup_indices", "lookup", "tokens_to_ids", "transform"), "vocabulary.encode(text)"),
+    **dict.fromkeys(("lookup_tokens", "ids_to_tokens", "inverse_transform"), "vocabulary.decode(numbers)"),
+    **dict.fromkeys(("stoi", "get_stoi", "token_to_idx", "word2idx", "word_index"), "vocabulary.numbers"),
+    **dict.fromkeys(("itos", "get_itos", "idx_to_token", "idx2word"), "vocabulary.words"),
+    "set_default_index": "unknown= of data.Vocabulary",
 }
 HISTORIES: Table = {    # of histories
     "history": "history['val_loss']", "params": "history.meta", "epoch": "history['epoch']",
@@ -201,6 +221,7 @@ MODULES: Table = {      # of modules
     "gradient_checkpointing_enable": "st.checkpoint(layer)(x) in forward", "init": "the module: it has its parameters",
     "fit": "train.fit(model, data.Loader((x, y), 64), loss='cross_entropy', optimizer='adam')",
     "compile": "train.fit(model, loader, loss=..., optimizer=...), or st.compile(step)",
+    "freeze": "module.requires_grad_(False)", "unfreeze": "module.requires_grad_(True)",
     "predict": "model.eval(), and model(x) under st.no_grad()",
     "evaluate": "train.fit(..., validation=loader), or a metric's update in a loop over batches",
     "summary": "nn.summary(model, (1, 3, 32, 32))", "trainable_variables": "model.parameters()",

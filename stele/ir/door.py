@@ -159,7 +159,7 @@ def refuse_form(error: TypeError, f: Callable[..., Any], args: Sequence[Any], kw
     """Raises ArgumentError if that is what Python had to say of a call with other arguments than f takes."""
     if type(error) is not TypeError or not (said := unfit(form := signature(f), args, kwargs)):
         return
-    takes = ", ".join(name for name in form.parameters if name != "self")
+    takes = ", ".join(name for name in form.parameters if name not in ("self", "cls"))
     name = said.partition(UNEXPECTED)[2].strip("'")
     hint = UNTAKEN.get(name, f"It takes {takes or 'nothing'}.")
     if said == "too many positional arguments":

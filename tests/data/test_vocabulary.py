@@ -32,7 +32,7 @@ def test_numbers_and_back() -> None:
     v = V.count(TEXTS)
     ids = v.encode("The FILM was terrible")
     assert ids.dtype == np.int32 and v.decode(ids) == "the film was <unk>"
-    assert np.array_equal(v.encode(["the", "film", "was", "bad"]), ids)
+    assert np.array_equal(v.encode(["the", "film", "was", "bad"]), ids) and np.array_equal(v("The FILM was x"), ids)
     assert v.encode("").shape == (0,) and v.decode([]) == ""
     assert np.array_equal(v.one_hot("film good"), np.eye(len(v), dtype=np.float32)[[2, 3]])
     bag = v.bag("good good film of ages")

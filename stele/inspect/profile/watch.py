@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from shutil import get_terminal_size
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stele import files
 from stele.eager.follow import FOLLOWER, Follower
@@ -20,6 +20,8 @@ from stele.inspect.profile.account import Account, Accounts
 from stele.inspect.profile.origins import from_there, named, origins
 from stele.inspect.profile.record import Kind, Span, now, thread
 from stele.inspect.profile.timed import Timed, Twin, twin
+from stele.interop.keywords import answering
+from stele.interop.names import PROFILES
 from stele.ir.door import public
 from stele.ir.graph import Graph, Value
 from stele.ir.origin import Where
@@ -33,6 +35,9 @@ class Profile(Follower):
 
     `spans` are what was seen, in order; `account` sums them up.
     """
+
+    if not TYPE_CHECKING:
+        __getattr__ = answering("a profile", PROFILES)
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
