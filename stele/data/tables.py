@@ -6,6 +6,7 @@ import importlib
 import io
 import math
 import mmap
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -24,8 +25,9 @@ from stele.ops.arguments import is_many, sequence
 Columns = Mapping[str, Any]
 FRAMES = ("pandas", "polars", "pyarrow")
 DEEPEST, MOST = 64, 10_000       # groups of HDF5 in each other, and data sets in all
-TRUTHS = {"true": True, "false": False}
 MISSING = ("", "NA", "N/A", "nan", "NaN", "null", "None")
+TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False} | dict.fromkeys(
+    MISSING, np.nan)
 
 
 class Table(ArrayDataset):
@@ -41,11 +43,11 @@ def table(source: Any, columns: Sequence[str] | None = None, *, x: str | Sequenc
 
     Without more, samples are dicts of all columns, or of `columns`. With `x` they are tuples: the features (N, F) of
     several columns, float32, or the one named column (N,); and `y`, the labels (N,), where texts and truths become
-    their numbers int64 in `classes`. Numbers are int64 or float32, floats of a file or a frame too, a missing one is
-    NaN; truths (true and false) are bool, texts stay texts. `source` is read whole: in HDF5 columns are the names of
-    data sets ("group/name"), of any axes. A CSV file begins with the names. Raises DataError for files that are
-    missing, damaged or of no such kind, for columns that there are not, and where a library that reads them is missing
-    (the extra `tables`).
+    their numbers int64 in `classes`. Numbers are int64 or float32, floats of a file or a frame too; true and false are
+    bool, and with one missing float32, as numbers are: a missing one is NaN; texts stay texts. `source` is read whole:
+    in HDF5 columns are the names of data sets ("group/name"), of any axes. A CSV file begins with the names. Raises
+    DataError for files that are missing, damaged or of no such kind, for columns that there are not, and where a
+    library that reads them is missing (the extra `tables`).
 
     >>> import pathlib
     >>> _ = pathlib.Path("iris.csv").write_text("length,width,kind\\n5.1,3.5,setosa\\n6.2,2.9,other\\n")
@@ -227,10 +229,14 @@ def _numbers(column: Any) -> np.ndarray:
 
 
 def _objects(array: np.ndarray) -> np.ndarray:
-    """A column of Python objects: texts, numbers with None among them, or lists of one length."""
-    values = array.tolist()
+    """A column of Python objects: texts, truths, numbers with None among them, or lists of one length."""
+    missing = getattr(sys.modules.get("pandas"), "NA", None)
+    given: list[Any] = array.tolist()
+    values = [None if v is missing or (isinstance(v, float) and math.isnan(v)) else v for v in given]
     if all(isinstance(v, str) for v in values):
         return np.array(values, dtype=str)
+    if all(isinstance(v, bool) for v in values):
+        return np.array(values)
     if all(v is None or isinstance(v, int | float) for v in values):
         return np.array([np.nan if v is None else v for v in values], np.float32)
     if values and all(is_many(v) and not isinstance(v, str) for v in values) and len({len(v) for v in values}) == 1:
@@ -241,8 +247,9 @@ def _objects(array: np.ndarray) -> np.ndarray:
 
 def _parsed(texts: list[str]) -> np.ndarray:
     """Texts as numbers or truths, if all are."""
-    if all(text.strip().lower() in TRUTHS for text in texts):
-        return np.array([TRUTHS[text.strip().lower()] for text in texts])
+    if all(text.strip() in TRUTHS for text in texts):
+        found = np.array([TRUTHS[text.strip()] for text in texts])
+        return found if found.dtype == np.bool_ else found.astype(np.float32)
     for dtype in (np.int64, np.float64):
         try:
             found = np.array([np.nan if t.strip() in MISSING else t for t in texts] if dtype is np.float64 else texts)

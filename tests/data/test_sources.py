@@ -217,6 +217,9 @@ def test_tables_of_text(tmp_path: Path) -> None:
     truths = table(path, x=["x", "flag"], y="y")
     assert truths.x.tolist() == [[1, 1], [2, 0]] and truths.y.tolist() == [0, 1] and truths.y.dtype == np.int64
     assert truths.classes == ("False", "True") and table(path)["flag"].tolist() == [True, False]
+    path.write_text("a,b\n1,True\n,\n3,false\n")
+    for x, wanted in zip(table(path).arrays, ([1, np.nan, 3], [1, np.nan, 0])):
+        assert x.dtype == np.float32 and np.array_equal(x, wanted, equal_nan=True)
     packed = tmp_path / "t.tsv"
     packed.write_bytes(gzip.compress(TEXT.replace(",", "\t").replace("p\t", "p,").encode()))
     assert table(packed, ["a"])[2] == {"a": 3} and len(Loader(table(packed), 2)) == 2
@@ -259,6 +262,12 @@ def test_frames_of_pandas() -> None:
     check(frame)
     check(frame.set_index("a", drop=False)[::1])
     assert next(iter(Loader(frame, 2)))["kind"].tolist() == ["x", "y"]
+    gaps = type(frame)({"n": [1, None, 3], "truth": [True, None, False], "text": ["a", None, "b"]})
+    for kinds in ({}, {"n": "Int64", "truth": "boolean", "text": "string"}):
+        found = table(gaps.astype(kinds))
+        assert np.array_equal(found["n"], [1, np.nan, 3], equal_nan=True) and found["text"].tolist() == ["a", "", "b"]
+        assert np.array_equal(found["truth"], [1, np.nan, 0], equal_nan=True)
+    assert table(type(frame)({"truth": np.array([True, False], object)}))["truth"].tolist() == [True, False]
 
 
 def test_frames_of_polars() -> None:
