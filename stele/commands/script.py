@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from stele.commands.words import setting
+from stele.errors import SteleError
 from stele.train.recipes import MAKES, from_file
 
 
@@ -39,7 +40,9 @@ def run_script(path: Path, arguments: Sequence[str], is_idle: Callable[[], bool]
 
 
 def raised_in(error: Exception, path: Path) -> str:
-    """The last line of the file that an error came through."""
+    """The last line of the file that an error came through, where the error does not say a line itself."""
+    if isinstance(error, SteleError) and error.where:
+        return ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
     return f" at {path}:{line}" if line else ""
