@@ -328,7 +328,8 @@ def classes_of(labels: Any, what: str) -> np.ndarray:
     except (TypeError, ValueError) as error:
         raise DataError(f"{what} is a number or a text for each sample, got {kind(labels)}: {error}.") from None
     if found.ndim != 1:
-        raise DataError(f"{what} is a label for each sample, got an array of shape {found.shape}.")
+        raise DataError(f"{what} is a label for each sample, got {kind(labels)} of shape {found.shape}",
+                        hint="Of arrays it is dataset.y, of a folder of images dataset.labels.")
     return classes
 
 

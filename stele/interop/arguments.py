@@ -24,7 +24,7 @@ SAME: Table = {
     "sample_rate":      "rate",         "max_norm":          "limit",       "clip_value":   "limit",
     "val":              "validation",   "eval_data":         "validation",  "target":       "y",
     "usecols":          "columns",      "vocab_size":        "size",        "max_tokens":   "size",
-    "special_tokens":   "specials",     "features":          "x",
+    "special_tokens":   "specials",     "features":          "x",           "random_state": "seed",
     "min_lr":           "low",          "max_lr":            "high",        "num_training_steps": "steps",
 }
 
@@ -49,6 +49,8 @@ INSTEAD: Mapping[str, Table] = {
         "target_transform": "Write dataset.map(lambda sample: (sample[0], f(sample[1]))).",
         "train": "Leave it out: what a set has is in found.train and found.test.",
         "split": "Leave it out: what a set has is in found.train and found.test.",
+        **dict.fromkeys(("test_size", "train_size"), "Write dataset.split(0.8, 0.2)."),
+        "shuffle": "Write data.Loader(dataset, shuffle=True); split draws by seed=, or keeps the order with seed=None.",
         "download": "Write data.mnist(data.download('mnist')), or another set.",
         **dict.fromkeys(("sep", "delimiter", "header", "index_col", "skiprows", "encoding", "na_values", "dtype"),
                         "Read it by pandas, and give its frame: data.table(pandas.read_csv(path, sep=';'))."),

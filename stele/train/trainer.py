@@ -19,7 +19,7 @@ from stele.errors import ArgumentError, DataError, TraceError, kind
 from stele.interop.keywords import answering, speaks
 from stele.interop.names import TRAINERS
 from stele.ir.door import public, unfit
-from stele.ops.arguments import choice, is_mapping, number, positive, sequence, whole
+from stele.ops.arguments import choice, is_many, is_mapping, number, positive, sequence, whole
 from stele.tracing.state import Opaque
 from stele.train.callbacks import Callback
 from stele.train.history import History
@@ -390,7 +390,7 @@ class Trainer:
 
 def epochs_of(given: Any) -> int:
     """How many epochs there are in all; ArgumentError for data, which others give to their fit."""
-    if hasattr(given, "__iter__"):
+    if is_many(given) and not isinstance(given, str):
         raise ArgumentError(f"fit of a trainer takes how many epochs there are in all, got {kind(given)}",
                             hint="Data are the trainer's: write Trainer(model, data.Loader(...), epochs=3).fit().")
     return whole(given, "epochs", 0)
