@@ -232,7 +232,7 @@ def _objects(array: np.ndarray) -> np.ndarray:
     """A column of Python objects: texts, truths, numbers with None among them, or lists of one length."""
     missing = getattr(sys.modules.get("pandas"), "NA", None)
     given: list[Any] = array.tolist()
-    values = [None if v is missing or (isinstance(v, float) and math.isnan(v)) else v for v in given]
+    values: list[Any] = [None if v is missing or (isinstance(v, float) and math.isnan(v)) else v for v in given]
     if all(isinstance(v, str) for v in values):
         return np.array(values, dtype=str)
     if all(isinstance(v, bool) for v in values):
