@@ -484,6 +484,23 @@ def parameters_swapped(style: Style) -> Any:
 
 
 @program
+def means_of_parameters_put_in_and_taken_out(style: Style) -> Any:
+    net, backup = model(), {}
+    shadow = {name: p.data.clone() * 0.5 for name, p in net.named_parameters()}
+    def step(x: Any) -> Any:
+        for name, p in net.named_parameters():
+            backup[name] = p.data
+            p.data = shadow[name]
+        y = net(x)
+        for name, p in net.named_parameters():
+            p.data = backup[name]
+        return y - net(x)
+    step = style(step)
+    found = [step(st.tensor(X)).numpy() for _ in range(3)]
+    return [*found, *(p.numpy() for p in net.parameters()), *(x.numpy() for x in backup.values())]
+
+
+@program
 def copied_from_another(style: Style) -> Any:
     w, target = weights(), st.zeros(4, 3)
     def step() -> None:
@@ -774,6 +791,31 @@ def test_what_backward_leaves_holds_numbers_and_gradients_are_part_of_the_graph(
         assert step(st.tensor(x), False).tolist() == x
         w.grad = None
         assert step(st.tensor(x), True).tolist() == [25, 130]
+
+
+@pytest.mark.parametrize("style", [lambda f: f, st.compile])
+def test_what_is_given_other_data_leaves_its_earlier_data_alone(style: Any) -> None:
+    w = st.tensor([1.0, 2.0], requires_grad=True)
+    held, follows = w.data, w.data[1:]
+    first = held[:1]
+
+    def step(y: st.Tensor) -> Any:
+        here = w.data
+        w.data = y
+        seen = held * 1, here * 1, w * 1
+        held[1] = 7
+        now = w.data
+        now += 1
+        return seen
+
+    step = style(step)
+    assert [x.tolist() for x in step(st.tensor([3.0, 4.0]))] == [[1, 2], [1, 2], [3, 4]]
+    assert [x.tolist() for x in (held, first, follows, w)] == [[1, 7], [1], [7], [4, 5]]
+    held.copy_([8, 9])
+    assert [x.tolist() for x in (held, first, follows, w)] == [[8, 9], [8], [9], [4, 5]]
+    assert [x.tolist() for x in step(st.tensor([5.0, 6.0]))] == [[8, 9], [4, 5], [5, 6]]
+    w.data += 1
+    assert [x.tolist() for x in (held, first, w)] == [[8, 7], [8], [7, 8]]
 
 
 def test_a_failed_trace_changes_nothing() -> None:

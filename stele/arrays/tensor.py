@@ -22,7 +22,7 @@ from stele.arrays.looking import is_traced
 from stele.arrays.opensize import plain
 from stele.arrays.spellings import BORROWED, METHODS, Borrowed, absent
 from stele.arrays.ufuncs import put_into
-from stele.arrays.views import Back, crossed, detached, entire, imaginary_part, other_bits, real_part
+from stele.arrays.views import Back, crossed, detached, entire, imaginary_part, leave, other_bits, real_part
 from stele.backend.devices import Device, Stream, current, find, is_device
 from stele.backend.newest import Newest
 from stele.eager.backward import backward, settle
@@ -350,22 +350,29 @@ class Tensor(Familiar):
     def data(self) -> Tensor:
         """The same numbers without gradients.
 
-        `x.data = y`, and what is written to `x.data` in place, rebinds x and leaves its gradient settings alone.
+        What is written to `x.data` in place is written to x and leaves its gradient settings alone. So does
+        `x.data = y`, which gives x numbers of its own: an earlier `x.data` stays what it was.
 
         >>> w = st.ones(3, requires_grad=True)
         >>> w.data[0] = 7
         >>> w.data *= 2
         >>> w
         tensor([14.,  2.,  2.], requires_grad=True)
+        >>> backup = w.data
+        >>> w.data = st.zeros(3)
+        >>> backup.tolist(), w.tolist()
+        ([14.0, 2.0, 2.0], [0.0, 0.0, 0.0])
         """
         x = self.detach()
-        x.tie_to(self, detached, (), {}, None, entire)
+        x.tie_to(self, detached, (None,), {}, None, entire)
         return x
 
     @data.setter
     @public
     def data(self, new: Any) -> None:
-        self.assign(new)
+        if not (isinstance(new, Tensor) and new.is_part(self, detached, None)):     # x.data += y has written it
+            leave(self)
+            self.assign(new)
 
     @public
     def assign(self, new: Any) -> Tensor:

@@ -107,13 +107,18 @@ class Tensor(Familiar):
     def data(self) -> Tensor:
         """The same numbers without gradients.
 
-        `x.data = y`, and what is written to `x.data` in place, rebinds x and leaves its gradient settings alone.
+        What is written to `x.data` in place is written to x and leaves its gradient settings alone. So does
+        `x.data = y`, which gives x numbers of its own: an earlier `x.data` stays what it was.
 
         >>> w = st.ones(3, requires_grad=True)
         >>> w.data[0] = 7
         >>> w.data *= 2
         >>> w
         tensor([14.,  2.,  2.], requires_grad=True)
+        >>> backup = w.data
+        >>> w.data = st.zeros(3)
+        >>> backup.tolist(), w.tolist()
+        ([14.0, 2.0, 2.0], [0.0, 0.0, 0.0])
         """
     @data.setter
     def data(self, new: Any) -> None: ...

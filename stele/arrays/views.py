@@ -160,6 +160,11 @@ class Tie(NamedTuple):
         y = self.make(whole, self.args, self.kwargs)
         return y if self.place is None else y[self.place]
 
+    def without(self, x: Family, old: ref[Family]) -> Tie:
+        """The same, where another whole stands for a tensor."""
+        up = None if self.up is None else self.up.without(x, old)
+        return self._replace(whole=old if self.whole() is x else self.whole, up=up)
+
     def seen(self) -> tuple[Way, Laid | None]:
         """The way, and where NumPy has the elements of the part; None where it would have made a copy."""
         way, own = self.way(), None if self.up is None else self.up.seen()[1]
@@ -375,6 +380,17 @@ def overlap(a: Ties, b: Ties) -> bool:
             laid = laid and way.laid(laid)
         found.append((laid, ties[0][1].part.shape if ties else shape))
     return meet(*found)
+
+
+def leave(x: Family) -> None:
+    """Has a tensor share its numbers with no other one; those that did keep what they are, and share it on."""
+    inside, old = TRACING.get(), type(x)(x.value)
+    others = [y for part in x.parts or () if (y := part()) is not None and y.tie is not None]
+    if x.home is not inside:
+        inside.leaves(x, old, others)   # type: ignore[union-attr]
+    for y in others:
+        y.tie = y.tie.without(x, ref(old))  # type: ignore[union-attr]
+    old.parts, old.tie, x.parts, x.tie = x.parts, x.tie, None, None
 
 
 def related(xs: Sequence[Family], written: Sequence[int]) -> tuple[Any, ...]:

@@ -87,7 +87,7 @@ class Plan:
         number = {id(h): k for k, h in enumerate(traced.handles)}
         self.aliases = [(slot.base, slot.key, number[id_]) for id_, slots in state.tensors.items() if id_ in number
                         for slot in slots]
-        self.written = [h for h, _ in traced.writes]
+        self.written = [h for h, j in (*traced.left, *traced.writes) if j is not None]
         self.related = related(traced.handles, self.written)    # type: ignore[arg-type]
         self.differentiable = traced.carries
 

@@ -12,7 +12,7 @@ from weakref import ref
 import numpy as np
 
 from stele.arrays.tensor import Tensor
-from stele.arrays.views import related
+from stele.arrays.views import leave, related
 from stele.backend.buffers import Buffer
 from stele.backend.locks import RUNNING
 from stele.backend.source import written
@@ -111,7 +111,7 @@ class Writer:
             "MISS": MISS, "Tensor": Tensor, "Buffer": Buffer, "ndarray": np.ndarray, "plan": plan,
             "sizes": sizes, "grad_mode": GRAD.get, "following": FOLLOWER.get, "evaluate": evaluate,
             "is_alone": is_alone, "result": result, "unflatten": tree.unflatten, "new": object.__new__,
-            "Live": Live, "ref": ref, "Refilled": Refilled, "related": related, "copyto": np.copyto,
+            "Live": Live, "ref": ref, "Refilled": Refilled, "related": related, "leave": leave, "copyto": np.copyto,
             "refuse_unfillable": refuse_unfillable, "own": plan.program.run}
         self.read = [h for kind, h in plan.inputs if kind == "handle"]
         self.state = [k for k, (base, _) in enumerate(plan.getters) if base is not None]
@@ -257,10 +257,10 @@ class Writer:
             rows = self.plan.rows.get(k)
             lines += self.table(f"t{k}", rows) if rows is not None else \
                 self.tensor(f"t{k}", m.result, m.requires_grad and (self.plan.differentiable or m.leaf), m.leaf)
+        for h, j in traced.left:
+            lines += [*(self.rebind(h, j) if j is not None else ()), f"leave({self.handles[h]})"]
         for h, j in traced.writes:
-            x = self.handles[h]
-            lines += [f"if made[{j}] is not {x}._value.data or {x}._value.args or {x}.parts or {x}.tie:",
-                      f"    {x}.value = result({', '.join(self.parameter(j))}, made[{j}])"]
+            lines += self.rebind(h, j)
         lines += [f"copyto(x{k}, made[{j}].array)" for k, j in traced.filled]
         lines += [f"{self.handles[h]}._grad = {self.part(part)}" for h, part in traced.grads]
         lines += [f"{self.name(slot.base)}[{self.name(slot.key)}] = {self.tree(spec, parts)}"
@@ -271,6 +271,12 @@ class Writer:
                         for held, spec, parts in traced.refilled]
             returned = f"Refilled({returned}, ({''.join(contents)}))"
         return [*lines, f"return {returned}"]
+
+    def rebind(self, h: int, j: int) -> list[str]:
+        """A handle stands for a result from now on."""
+        x = self.handles[h]
+        return [f"if made[{j}] is not {x}._value.data or {x}._value.args or {x}.parts or {x}.tie:",
+                f"    {x}.value = result({', '.join(self.parameter(j))}, made[{j}])"]
 
     def tensor(self, t: str, j: int, requires_grad: bool, leaf: bool) -> list[str]:
         """A tensor for a result: `Tensor(result(...), ...)` outside of any trace, written out, in half the time."""

@@ -1,7 +1,7 @@
 """A cell that holds a value: what a tensor is before it has methods, and who sees it while a function is traced."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -36,6 +36,11 @@ class Tracing(Protocol):
     def follow(self, handle: Handle, value: Live) -> None:
         """Has a handle from outside mean something else, as it shares what was written to another one; it does so
         outside as well once the other one is rebound.
+        """
+
+    def leaves(self, handle: Handle, old: Handle, others: Sequence[Handle]) -> None:
+        """A handle from outside shares memory with its parts, or with what it is a part of, no more; the old one does,
+        which stands for what it was.
         """
 
     def array(self, array: Array) -> Live | None:

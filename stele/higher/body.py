@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from stele.arrays.streams import stream_of
 from stele.arrays.tensor import Operands, Tensor, constant, tensors
+from stele.arrays.views import leave
 from stele.backend.devices import current
 from stele.eager.handle import GRAD, TRACING, Handle, Tracing, tracing_into
 from stele.eager.live import Live, alive
@@ -109,6 +110,13 @@ class Body(Tracing):
     def follow(self, handle: Handle, value: Live) -> None:
         self.following[id(handle)] = handle
         self.now[id(handle)] = value
+
+    def leaves(self, handle: Handle, old: Handle, others: Sequence[Handle]) -> None:
+        is_written = id(handle) in self.following or any(handle is x for x in self.written)
+        if is_written and (handle.tie is not None or any(x.home is None or self.finds(x) for x in others)):
+            raise TraceError(f"{self.what} sets x.data of what it has written to", hint="Write x.copy_(y) instead.")
+        with tracing_into(self.outer):
+            leave(handle)   # type: ignore[arg-type]    # before the op, whatever numbers say
 
     def read_grad(self, handle: Handle) -> Any:
         return handle._grad if self.outer is None or handle.home is self.outer else self.outer.read_grad(handle)

@@ -54,6 +54,8 @@ class Trace(Tracing):
         self.labels, self.types, self.slots = labels, types, arrays
         self.seen: dict[int, Seen] = {}
         self.arrays: dict[int, tuple[Slot, Live]] = {}
+        self.left: dict[int, tuple[Seen, Handle]] = {}      # with what stands for what they were
+        self.ties: list[tuple[Handle, Any, Any]] = []       # of these and their parts, as they were
         self.placed = False     # whether an array was made where `st.device` says
         self.asks_hooks = False     # whether a gradient of a leaf was taken, which its hooks may change
         self.asked: dict[tuple[int, str], tuple[Slot, Any]] = {}    # numbers of objects that tell, as they were
@@ -90,6 +92,10 @@ class Trace(Tracing):
         if value.type != (type := self.read(handle).type):
             raise TraceError(f"{type} shares memory with what is written to here, and such sizes do not stay open")
         self.of(handle).value = value
+
+    def leaves(self, handle: Handle, old: Handle, others: Sequence[Handle]) -> None:
+        self.left.setdefault(id(handle), (self.of(handle), old))
+        self.ties += [(x, x.parts, x.tie) for x in (handle, *others)]
 
     def array(self, array: Array) -> Live | None:
         slot = self.slots.get(id(array))
@@ -147,8 +153,9 @@ class Part(NamedTuple):
 class Traced:
     """What a call reads, makes and rebinds: a graph, whose parameters are `inputs` and then `constants`, and how
     handles, slots and what is returned come by its results, and so do containers among the arguments that are
-    `refilled` and arrays there that are `filled`. Which leaves of the arguments are numbers or texts in entries of
-    dicts that were left `unread`."""
+    `refilled` and arrays there that are `filled`. Handles that have `left` share memory with no others, once a result
+    is written to them, if any. Which leaves of the arguments are numbers or texts in entries of dicts that were left
+    `unread`."""
 
     graph: Graph
     handles: list[Handle]
@@ -164,6 +171,7 @@ class Traced:
     refilled: list[tuple[tree.Held, tree.Spec | None, list[Part]]] = field(
         default_factory=list[tuple[tree.Held, "tree.Spec | None", list[Part]]])
     filled: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    left: Sequence[tuple[int, int | None]] = ()
     state: State = field(default_factory=lambda: State({}))
     arrays: list[Slot] = field(default_factory=list[Slot])
     unread: frozenset[int] = frozenset()
@@ -229,6 +237,8 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
         with setting(SIZES, sizes):     # keys that are sizes are found by their numbers
             for record in state.records:
                 restore(record)
+        for x, parts, tie in reversed(scope.ties):
+            x.parts, x.tie = parts, tie
     # once more where f has imported what is to be watched
     return made if state.absent.isdisjoint(sys.modules) else trace(f, spec, leaves, shapes, names, sizes)
 
@@ -277,8 +287,10 @@ class Collector:
         stays = (p.what for ps in (parts, *(ps for *_, ps in (*contents, *slots))) for p in ps if p.kind == "object")
         rebase(self.state, [slot for slot, _, _ in slots], {id(x) for x in stays})
         seen = list(self.scope.seen.values())
-        writes = [(self.place(s.handle), self.result(s.value)) for s in seen
-                  if s.value is not None and s.is_written and s.value is not s.entry]
+        moved = [(self.place(s.handle), s) for s in seen if s.value is not s.entry]     # followers too, for guards
+        writes = [(h, self.result(s.value)) for h, s in moved if s.is_written and s.value is not None]
+        left = [(self.place(s.handle), None if old._value is s.entry else self.result(old._value))
+                for s, old in self.scope.left.values()]
         grads = [(self.place(s.handle), self.part(s.grad, "a gradient")) for s in seen
                  if s.grad is not UNREAD and s.grad is not s.handle._grad]
         grads_read = [(self.place(s.handle), None if s.handle._grad is None else self.place(s.handle._grad))
@@ -298,7 +310,7 @@ class Collector:
         graph = replace(closed([*entries, *constants], self.results), guards=tuple(guards))
         return Traced(graph=graph, handles=self.handles, inputs=list(entries.values()), made=self.makes, writes=writes,
                       returned=(spec, parts), refilled=contents, constants=constants, grads=grads,
-                      grads_read=grads_read, slots=slots, filled=filled, state=self.state,
+                      grads_read=grads_read, slots=slots, filled=filled, left=left, state=self.state,
                       arrays=[slot for slot, _ in self.scope.arrays.values()])
 
     def order(self, kind: str, k: int) -> int:
