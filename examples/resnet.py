@@ -105,7 +105,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     test = data.Loader(images.test, 200, transform=numbers)
     model, steps = ResNet(), given.epochs * len(loader)
     history = train.fit(model, loader, loss="cross_entropy", optimizer=optimizer_of(model), metrics="accuracy",
-                        schedule=lambda optimizer: optim.OneCycleLR(optimizer, 0.1, total_steps=steps + 1),
+                        schedule=lambda optimizer: optim.OneCycleLR(optimizer, 0.1, steps + 1, cycle_momentum=False),
                         epochs=given.epochs, validation=test, callbacks=[train.Progress()])
     found = {"accuracy": history["val_accuracy"][-1], "train accuracy": history["train_accuracy"][-1]}
     print(f"test accuracy {found['accuracy']:.3f}; asked was: {RESULT}")

@@ -117,7 +117,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     known = data.Loader(of_classes(images.train, KNOWN), 64, shuffle=True, transform=T.RandomHorizontalFlip())
     net = nn.Sequential(body, nn.Linear(FEATURES, len(KNOWN)))
     optimizer = optim.Adam(net.parameters())
-    cycle = optim.OneCycleLR(optimizer, 6e-3, total_steps=given.epochs * len(known))
+    cycle = optim.OneCycleLR(optimizer, 6e-3, total_steps=given.epochs * len(known), cycle_momentum=False)
     train.fit(net, known, loss="cross_entropy", optimizer=optimizer, schedule=cycle, metrics="accuracy",
               epochs=given.epochs, callbacks=[train.Progress()])
     body.requires_grad_(False).eval()

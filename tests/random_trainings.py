@@ -95,8 +95,7 @@ SCHEDULES: Mapping[str, Callable[[Any, float], Any]] = {
     "lambda": lambda o, lr: optim.LambdaLR(o, lambda k: 1 / (1 + k)),
     "product": lambda o, lr: optim.MultiplicativeLR(o, lambda k: 0.9),
     "cyclic": lambda o, lr: optim.CyclicLR(o, lr / 4, lr, 2, mode="triangular2"),
-    "once": lambda o, lr: optim.OneCycleLR(o, lr, 60, cycle_momentum=type(o) in (optim.Adam, optim.AdamW) or (
-        type(o) is optim.SGD and o.groups[0].momentum > 0)),
+    "once": lambda o, lr: optim.OneCycleLR(o, lr, 60),
     "chained": lambda o, lr: optim.ChainedScheduler([optim.LinearLR(o, 0.2, 1.0, 3), optim.ExponentialLR(o, 0.9)]),
     "sequence": lambda o, lr: optim.SequentialLR(o, [optim.LinearWarmup(o, 2), optim.CosineDecay(o, 5)], [2]),
     "plateau": lambda o, lr: optim.ReduceLROnPlateau(o, factor=0.5, patience=0, threshold=0.05)}

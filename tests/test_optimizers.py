@@ -160,8 +160,8 @@ def test_twenty_steps_follow_their_formula(name: str, style: Style) -> None:
 
 
 WIDE = {name: (code, "") for name, code in PEERS.items()} | {
-    "one cycle": ("SGD(p, 0.1, momentum=0.9)", "OneCycleLR(o, 0.2, 21, cycle_momentum=True)"),
-    "waves": ("AdamW(p, 0.1)", "CyclicLR(o, 0.01, 0.2, 3, 4, mode='triangular2', cycle_momentum=True)"),
+    "one cycle": ("SGD(p, 0.1, momentum=0.9)", "OneCycleLR(o, 0.2, 21)"),
+    "waves": ("AdamW(p, 0.1)", "CyclicLR(o, 0.01, 0.2, 3, 4, mode='triangular2')"),
     "cosine": ("SGD(p, 0.1)", "CosineAnnealingLR(o, 8, 0.01)"),
     "chain": ("Adam(p, 0.1)", "ChainedScheduler([LinearLR(o, 0.3, total_iters=4), ExponentialLR(o, 0.9)])")}
 
@@ -703,10 +703,10 @@ def test_entries_of_groups_are_the_numbers_of_now() -> None:
 
 
 CYCLES = {
-    "one": "OneCycleLR(o, 0.2, 20, cycle_momentum=True)",
+    "one": "OneCycleLR(o, 0.2, 20)",
     "three": "OneCycleLR(o, 0.2, 20, pct_start=0.35, anneal_strategy='linear', three_phase=True, cycle_momentum=True, "
              "base_momentum=0.7, max_momentum=0.9)",
-    "waves": "CyclicLR(o, 0.01, 0.2, 3, 4, mode='triangular2', cycle_momentum=True)",
+    "waves": "CyclicLR(o, 0.01, 0.2, 3, 4, mode='triangular2')",
 }
 
 

@@ -509,18 +509,16 @@ class Cycle(Schedule):
     base_momentum: float
     max_momentum: float
 
-    def cycles(self, on: bool, base: float, most: float) -> None:
+    def cycles(self, on: bool | None, base: float, most: float) -> None:
         """Takes the options of the momentum, and sets what the first step has."""
-        name = type(self).__name__
-        self.cycle_momentum = flag(on, f"cycle_momentum of {name}")
+        name, known = type(self).__name__, type(self.optimizer).__name__
+        has = known in ("Adam", "AdamW") or (known == "SGD" and all(g["momentum"] for g in self.optimizer.groups))
+        self.cycle_momentum = has if on is None else flag(on, f"cycle_momentum of {name}")
         self.base_momentum = number(base, f"base_momentum of {name}", 0, 1)
         self.max_momentum = number(most, f"max_momentum of {name}", 0, 1)
-        known = type(self.optimizer).__name__
-        if on and known not in ("SGD", "Adam", "AdamW"):
-            raise ArgumentError(f"cycle_momentum of {name} moves what SGD, Adam and AdamW have, got {known}")
-        if on and known == "SGD" and not all(group["momentum"] for group in self.optimizer.groups):
-            raise ArgumentError(f"cycle_momentum of {name} needs an SGD with a momentum",
-                                hint="Write SGD(..., momentum=0.9).")
+        if self.cycle_momentum and not has:
+            raise ArgumentError(f"cycle_momentum of {name} moves what Adam, AdamW and an SGD with a momentum have, "
+                                f"got {known}", hint="Write SGD(..., momentum=0.9), or cycle_momentum=False.")
         self.set()
 
     def momentum(self, step: int) -> float:
@@ -546,10 +544,10 @@ class OneCycleLR(Cycle):
     Each group may have a max_lr of its own, in a list. (Smith and Topin, 2018.) From max_lr / `div_factor` to
     max_lr in the share `pct_start` of the steps, then to 1 / `final_div_factor` of where it began; along half
     cosines, or along lines if `anneal_strategy` is "linear". With `three_phase` it first falls to where it began,
-    in as many steps as it rose. With `cycle_momentum`, which is on in PyTorch, the momentum of SGD or the first
-    beta of an Adam `optimizer` falls from `max_momentum` to `base_momentum` as the rate rises, and rises as it
-    falls. Behind the last step all stays as it is. Raises ArgumentError for a step beyond that, and for a momentum
-    to cycle that an optimiser does not have.
+    in as many steps as it rose. Where the `optimizer` is an SGD with a momentum, an Adam or an AdamW, its momentum or
+    first beta falls from `max_momentum` to `base_momentum` as the rate rises, and rises as it falls, unless
+    `cycle_momentum` is False. Behind the last step all stays as it is. Raises ArgumentError for a step beyond that, and
+    for `cycle_momentum=True` of another optimiser.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.OneCycleLR(optimizer, max_lr=1.0, total_steps=5, pct_start=0.6, div_factor=4.0)
@@ -563,7 +561,7 @@ class OneCycleLR(Cycle):
     @checked
     def __init__(self, optimizer: Optimizer, max_lr: float | Sequence[float], total_steps: int | None = None,
                  epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
-                 anneal_strategy: str = "cos", cycle_momentum: bool = False, base_momentum: float = 0.85,
+                 anneal_strategy: str = "cos", cycle_momentum: bool | None = None, base_momentum: float = 0.85,
                  max_momentum: float = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4,
                  three_phase: bool = False) -> None:
         super().__init__(optimizer)
@@ -607,10 +605,10 @@ class CyclicLR(Cycle):
     """A rate between `base_lr` and `max_lr`, up in `step_size_up` steps and down in `step_size_down` (Smith, 2017).
 
     The rates may be lists of one for each group. step_size_down is step_size_up unless it is given. `mode`
-    "triangular2" halves the way up each time, "exp_range" scales it by `gamma` ** step. With `cycle_momentum`, which is
-    on in PyTorch, the momentum of SGD or the first beta of an Adam `optimizer` goes from `max_momentum` to
-    `base_momentum` and back. Raises ArgumentError for what is no optimiser or has no momentum to cycle, ShapeError for
-    less than one step, OptionError for another mode.
+    "triangular2" halves the way up each time, "exp_range" scales it by `gamma` ** step. Where the `optimizer`
+    is an SGD with a momentum, an Adam or an AdamW, its momentum or first beta goes from `max_momentum` to
+    `base_momentum` and back, unless `cycle_momentum` is False. Raises ArgumentError for what is no optimiser, and for
+    `cycle_momentum=True` of another one, ShapeError for less than one step, OptionError for another mode.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.CyclicLR(optimizer, base_lr=0.0, max_lr=1.0, step_size_up=2)
@@ -624,7 +622,7 @@ class CyclicLR(Cycle):
     @checked
     def __init__(self, optimizer: Optimizer, base_lr: float | Sequence[float], max_lr: float | Sequence[float],
                  step_size_up: int = 2000, step_size_down: int | None = None, mode: str = "triangular",
-                 gamma: float = 1.0, cycle_momentum: bool = False, base_momentum: float = 0.8,
+                 gamma: float = 1.0, cycle_momentum: bool | None = None, base_momentum: float = 0.8,
                  max_momentum: float = 0.9) -> None:
         super().__init__(optimizer)
         self.base_lr = each(base_lr, optimizer, "base_lr of CyclicLR", number)
