@@ -108,9 +108,14 @@ class Cell(Step):
         self.input_size = positive(input_size, f"input_size of {name}")
         self.hidden_size = positive(hidden_size, f"hidden_size of {name}")
         self.bias = flag(bias, f"bias of {name}")
-        rows, bound = self.gates * hidden_size, 1 / sqrt(hidden_size)
-        self.weight_ih, self.weight_hh = (init.uniform((rows, n), bound) for n in (input_size, hidden_size))
-        self.bias_ih, self.bias_hh = (init.uniform((rows,), bound) if bias else None for _ in range(2))
+        rows = self.gates * self.hidden_size
+        self.weight_ih, self.weight_hh = (init.zeros((rows, n)) for n in (self.input_size, hidden_size))
+        self.bias_ih, self.bias_hh = (init.zeros((rows,)) if bias else None for _ in range(2))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws all weights and biases anew."""
+        init.redraw(self.parameters(), 1 / sqrt(self.hidden_size))
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}" + ", bias=False" * (not self.bias)

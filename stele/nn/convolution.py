@@ -47,10 +47,13 @@ class Kernels(Module):
         first, second = self.out_channels, self.in_channels
         if self.is_transposed:
             first, second = second, first
-        shape = (first, second // groups, *self.kernel_size)
-        bound = 1 / sqrt(init.fans(shape)[0])
-        self.weight = init.uniform(shape, bound)
-        self.bias = init.uniform((self.out_channels,), bound) if flag(bias, f"bias of {name}") else None
+        self.weight = init.zeros((first, second // groups, *self.kernel_size))
+        self.bias = init.zeros((self.out_channels,)) if flag(bias, f"bias of {name}") else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws weight and bias anew."""
+        init.redraw((self.weight, self.bias), 1 / sqrt(init.fans(tuple(self.weight.shape))[0]))
 
     def extra_repr(self) -> str:
         moves = {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1}

@@ -34,11 +34,15 @@ class Table(Module):
         self.norm_type = number(norm_type, f"norm_type of {name}")
         self.scale_grad_by_freq = flag(scale_grad_by_freq, f"scale_grad_by_freq of {name}")
         self.sparse = flag(sparse, f"sparse of {name}")
-        self.weight = init.normal((self.num_embeddings, self.embedding_dim))
+        self.weight = init.zeros((self.num_embeddings, self.embedding_dim))
         self.padding_idx = place(name, padding_idx, self.weight)
-        if self.padding_idx is not None:
-            is_row = arange(self.num_embeddings).reshape(-1, 1) != self.padding_idx
-            self.weight = init.parameter(self.weight * is_row)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws the table anew."""
+        rows = init.normal((self.num_embeddings, self.embedding_dim)).detach()
+        is_row = True if self.padding_idx is None else arange(self.num_embeddings).reshape(-1, 1) != self.padding_idx
+        self.weight.assign(rows if is_row is True else rows * is_row)
 
     @classmethod
     def taking(cls, embeddings: Any, freeze: bool, **options: Any) -> Self:

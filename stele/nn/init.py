@@ -1,6 +1,7 @@
 """Random and constant initial values of parameters: new ones, and under PyTorch's names such in place."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,13 @@ def fans(shape: Shape) -> tuple[int, int]:
 def parameter(x: Tensor) -> Tensor:
     """x as a leaf that requires gradients."""
     return x.detach().requires_grad_()
+
+
+def redraw(parameters: Iterable[Tensor | None], bound: float) -> None:
+    """Rebinds parameters to numbers uniform from -bound to bound, those that there are."""
+    for p in parameters:
+        if p is not None:
+            p.assign(uniform(tuple(p.shape), bound))
 
 
 @speaks

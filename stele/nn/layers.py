@@ -30,9 +30,14 @@ class Linear(Module):
     @speaks
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         self.in_features = positive(in_features, "in_features of Linear")
-        self.out_features, bound = positive(out_features, "out_features of Linear"), 1 / sqrt(in_features)
-        self.weight = init.uniform((out_features, in_features), bound)
-        self.bias = init.uniform((out_features,), bound) if flag(bias, "bias of Linear") else None
+        self.out_features = positive(out_features, "out_features of Linear")
+        self.weight = init.zeros((out_features, in_features))
+        self.bias = init.zeros((out_features,)) if flag(bias, "bias of Linear") else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws weight and bias anew."""
+        init.redraw((self.weight, self.bias), 1 / sqrt(self.in_features))
 
     def extra_repr(self) -> str:
         return f"{self.in_features}, {self.out_features}" + ", bias=False" * (self.bias is None)
@@ -66,9 +71,14 @@ class Bilinear(Module):
     def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True) -> None:
         self.in1_features = positive(in1_features, "in1_features of Bilinear")
         self.in2_features = positive(in2_features, "in2_features of Bilinear")
-        self.out_features, bound = positive(out_features, "out_features of Bilinear"), 1 / sqrt(in1_features)
-        self.weight = init.uniform((out_features, in1_features, in2_features), bound)
-        self.bias = init.uniform((out_features,), bound) if flag(bias, "bias of Bilinear") else None
+        self.out_features = positive(out_features, "out_features of Bilinear")
+        self.weight = init.zeros((out_features, in1_features, in2_features))
+        self.bias = init.zeros((out_features,)) if flag(bias, "bias of Bilinear") else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws weight and bias anew."""
+        init.redraw((self.weight, self.bias), 1 / sqrt(self.in1_features))
 
     def extra_repr(self) -> str:
         return f"{self.in1_features}, {self.in2_features}, {self.out_features}" + ", bias=False" * (self.bias is None)

@@ -22,7 +22,20 @@ def scales(shape: tuple[int, ...], has_weight: bool, has_bias: bool) -> tuple[Te
     return init.ones(shape) if has_weight else None, init.zeros(shape) if has_bias else None
 
 
-class ChannelNorm(Module):
+class Scaled(Module):
+    """What normalises, and then scales and moves where it is asked to."""
+
+    weight: Tensor | None
+    bias: Tensor | None = None
+
+    def reset_parameters(self) -> None:
+        """The weight is ones again, and the bias zeros."""
+        for p, new in (self.weight, 1), (self.bias, 0):
+            if p is not None:
+                p.assign(new)
+
+
+class ChannelNorm(Scaled):
     """What is normalised per channel: scales, and running statistics, each where it is asked for."""
 
     optional = ("num_batches_tracked",)     # files from before it was kept, and from elsewhere, do not have it
@@ -42,6 +55,17 @@ class ChannelNorm(Module):
         self.running_mean = zeros((self.num_features,)) if tracks else None
         self.running_var = ones((self.num_features,)) if tracks else None
         self.num_batches_tracked = zeros((), dtype="int64") if tracks else None
+
+    def reset_running_stats(self) -> None:
+        """The running statistics are those of a new layer again."""
+        for x, new in (self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0):
+            if x is not None:
+                x.assign(new)
+
+    def reset_parameters(self) -> None:
+        """All is as in a new layer again: weight, bias and running statistics."""
+        super().reset_parameters()
+        self.reset_running_stats()
 
     def extra_repr(self) -> str:
         said = [f"{self.num_features}", f"eps={self.eps}", f"momentum={self.momentum}"]
@@ -185,7 +209,7 @@ class InstanceNorm3d(InstanceNorm):
     axes: ClassVar[str] = "DHW"
 
 
-class LastAxes(Module):
+class LastAxes(Scaled):
     """What is normalised over its last axes."""
 
     normalized_shape: tuple[int, ...]
@@ -269,7 +293,7 @@ class RMSNorm(LastAxes):
         return functional.rms_norm(self.taken(x), self.normalized_shape, self.weight, self.eps)
 
 
-class GroupNorm(Module):
+class GroupNorm(Scaled):
     """Examples (N, C, *) normalised per group of channels: (x - mean) / sqrt(var + `eps`) * weight + bias.
 
     Group normalisation (Wu and He, 2018): each example's C = `num_channels` channels, in `num_groups` groups of

@@ -47,7 +47,12 @@ class Layered(Step):
             shapes[0] = (hidden, self.input_size if k == 0 else out * (1 + self.bidirectional))
             for part, shape in zip(PARTS, shapes):
                 if (bias or not part.startswith("bias")) and (self.proj_size or part != "weight_hr"):
-                    setattr(self, f"{part}_l{k}{way}", init.uniform(shape, 1 / sqrt(self.hidden_size)))
+                    setattr(self, f"{part}_l{k}{way}", init.zeros(shape))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws all weights and biases anew."""
+        init.redraw(self.parameters(), 1 / sqrt(self.hidden_size))
 
     def passes(self) -> list[tuple[int, str]]:
         """The layers, each in its directions, as the names of weights say them."""
