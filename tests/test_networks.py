@@ -1,6 +1,8 @@
 """Recurrent layers and attention against PyTorch: names of weights, results and gradients, in all styles and sizes."""
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -182,6 +184,27 @@ def test_ragged_sequences_are_packed_and_unpacked() -> None:
     assert cut.padded.shape == (3, 2, 3) and nn.LSTM(3, 4)(cut)[0].padded.shape == (3, 2, 4)
 
 
+@pytest.mark.parametrize("style", [lambda f: f, st.compile])
+def test_packed_sequences_are_made_of_what_pytorchs_are(style: Any) -> None:
+    words, layer = nn.Embedding(12, 3), nn.LSTM(3, 4, bidirectional=True)
+    ids, lengths = st.arange(12).reshape(3, 4), [2, 4, 1]
+
+    @style
+    def of_fields(ids: Any) -> Any:
+        p = nn.utils.rnn.pack_padded_sequence(ids, lengths, batch_first=True, enforce_sorted=False)
+        made = nn.utils.rnn.PackedSequence(words(p.data), p.batch_sizes, p.sorted_indices, p.unsorted_indices)
+        return layer(made)
+
+    y, (h, c) = of_fields(ids)
+    told, (told_h, told_c) = layer(nn.utils.rnn.pack_padded_sequence(words(ids), lengths, batch_first=True))
+    for a, b in ((y.data, told.data), (h, told_h), (c, told_c)):
+        assert np.allclose(a.numpy(), b.numpy(), atol=1e-6)
+    packed = nn.utils.rnn.pack_sequence([st.ones(3), st.zeros(2)])
+    for same in (copy.deepcopy(packed), pickle.loads(pickle.dumps(packed)),
+                 nn.utils.rnn.PackedSequence(packed.data, packed.batch_sizes)):
+        assert same.lengths.tolist() == [3, 2] and same.padded.tolist() == packed.padded.tolist()
+
+
 def test_each_ragged_sequence_is_as_it_would_be_alone() -> None:
     parts = [st.tensor(drawn(1, n)["one"]) for n in (2, 5, 3)]
     layer = nn.LSTM(3, 4, 2, bidirectional=True)
@@ -311,6 +334,9 @@ REFUSED: list[tuple[Callable[[], Any], type[SteleError], str]] = [
     (lambda: nn.KVCache(1, 2, 8, 4)(st.ones(1, 2, 3, 5), st.ones(1, 2, 3, 5)), ShapeError, "takes keys and values"),
     (lambda: nn.utils.rnn.pack_padded_sequence(st.ones(4, 2, 3), [1, 2, 3]), ShapeError, r"got \(4, 2, 3\) and \(3,\)"),
     (lambda: nn.utils.rnn.pack_padded_sequence(st.ones(4, 2, 3), [1, 5]), ShapeError, "is 5, of sequences of 4 steps"),
+    (lambda: nn.utils.rnn.PackedSequence(st.ones(4, 2), st.tensor([1, 3])), ShapeError, r"got \(4, 2\) and \[1, 3"),
+    (lambda: nn.utils.rnn.PackedSequence(st.ones(4, 2), [3, 1], [0, 0, 1]), ShapeError, r"no order \[0, 0, 1\]"),
+    (lambda: nn.utils.rnn.PackedSequence(st.ones(4, 2), [3, 1], None, [0, 1]), ShapeError, r"has no order \[0, 1\]"),
     (lambda: nn.utils.rnn.pad_sequence([st.ones(2), st.ones(2, 3)]), ShapeError, "differ in their length alone"),
 ]
 

@@ -19,22 +19,57 @@ __all__ = ["JoinedSequence", "PackedSequence", "join_sequences", "pack_padded_se
            "pad_packed_sequence", "pad_sequence", "split_sequences", "unpack_sequence", "unpad_sequence"]
 
 
-class PackedSequence(NamedTuple):
-    """Sequences of different lengths, as recurrent layers take and give them: `padded` (T, N, *), and `lengths` (N,).
-
-    Elements are of any dtype. `longest` is the greatest length where that is known. Made by `pack_padded_sequence` and
-    `pack_sequence`. PyTorch's fields can be asked for outside of compiled functions: `data` has the elements of all
-    sequences in the order of time, longest sequence first, `batch_sizes` how many of them there are at each time,
-    `sorted_indices` and `unsorted_indices` that order and its inverse. `map` gives a function of each element.
-
-    >>> packed = nn.utils.rnn.pack_sequence([st.tensor([1.0, 2.0]), st.tensor([3.0, 4.0, 5.0])])
-    >>> isinstance(packed, nn.utils.rnn.PackedSequence), packed.data.tolist(), packed.batch_sizes.tolist()
-    (True, [3.0, 1.0, 4.0, 2.0, 5.0], [2, 2, 1])
-    """
+class Padded(NamedTuple):
+    """What a `PackedSequence` holds: one tensor of all sequences (T, N, *), and their lengths (N,)."""
 
     padded: Tensor
     lengths: Tensor
     longest: int | None = None
+
+
+class PackedSequence(Padded):
+    """Sequences of different lengths, as recurrent layers take and give them: `padded` (T, N, *), and `lengths` (N,).
+
+    Elements are of any dtype. `longest` is the greatest length where that is known. `pack_padded_sequence` and
+    `pack_sequence` make them, and `map` gives a function of each element. PyTorch's fields can be asked for outside of
+    compiled functions: `data` has the elements of all sequences in the order of time, longest sequence first,
+    `batch_sizes` how many of them there are at each time, `sorted_indices` and `unsorted_indices` that order and its
+    inverse; one is made of these four too. Raises ShapeError where they do not fit each other.
+
+    >>> packed = nn.utils.rnn.pack_sequence([st.tensor([1.0, 2.0]), st.tensor([3.0, 4.0, 5.0])])
+    >>> isinstance(packed, nn.utils.rnn.PackedSequence), packed.data.tolist(), packed.batch_sizes.tolist()
+    (True, [3.0, 1.0, 4.0, 2.0, 5.0], [2, 2, 1])
+    >>> packed.map(lambda x: 2 * x).data.tolist()
+    [6.0, 2.0, 8.0, 4.0, 10.0]
+    >>> nn.utils.rnn.PackedSequence(packed.data + 1, packed.batch_sizes, packed.sorted_indices).padded.T.tolist()
+    [[2.0, 3.0, 0.0], [4.0, 5.0, 6.0]]
+    """
+
+    __slots__ = ()
+
+    @public
+    def __new__(cls, data: Tensor, batch_sizes: Any, sorted_indices: Any = None, unsorted_indices: Any = None
+                ) -> PackedSequence:
+        x, sizes = constant(data), wholes(np.asarray(batch_sizes), "batch_sizes of PackedSequence", 1)
+        if x.ndim < 1 or not sizes or sum(sizes) != x.shape[0] or list(sizes) != sorted(sizes, reverse=True):
+            raise ShapeError("PackedSequence needs data of all elements, and how many of them there are at each time, "
+                             f"falling, got {x.shape} and {list(sizes)}",
+                             hint="pack_padded_sequence(input, lengths) makes one of padded sequences.")
+        orders: list[Any] = [np.asarray(order) for order in (sorted_indices, unsorted_indices) if order is not None]
+        for order in orders:
+            if sorted(order.tolist()) != [*range(sizes[0])]:
+                raise ShapeError(f"PackedSequence of {sizes[0]} sequences has no order {order.tolist()}")
+        place: list[int] = [*range(sizes[0])]
+        if orders:
+            place = [*map(int, np.argsort(orders[0]) if unsorted_indices is None else orders[-1])]
+        begin = np.cumsum([0, *sizes[:-1]])
+        alive = np.array([[k < n for k in place] for n in sizes])
+        rows = np.where(alive, begin[:, None] + np.array(place), 0)
+        padded = where(tensor(alive.reshape(*alive.shape, *(1 for _ in x.shape[1:]))), x[tensor(rows)], 0)
+        return cls._make((padded.astype(x.dtype), tensor(alive.sum(0), dtype="int64"), len(sizes)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self)._make, (tuple(self),)
 
     def alive(self) -> Tensor:
         """Which elements are of a sequence, not padding: (T, N, 1)."""
@@ -90,7 +125,7 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     longest = None if known is None else max(known, default=0)
     if longest is not None and longest > x.shape[0]:
         raise ShapeError(f"a length of pack_padded_sequence is {longest}, of sequences of {x.shape[0]} steps")
-    return PackedSequence(x[:longest], given.astype("int64"), longest)
+    return PackedSequence._make((x[:longest], given.astype("int64"), longest))
 
 
 @public
