@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -140,6 +141,87 @@ def test_a_parameter_is_a_tensor_of_its_own() -> None:
     assert net.parameters() == [p, frozen] or [id(t) for t in net.parameters()] == [id(p), id(frozen)]
     (p * 2).sum().backward()
     assert p.grad is not None and p.grad.tolist() == [2, 2, 2]
+    assert all(isinstance(x, nn.Parameter) for x in (p, frozen)) and not isinstance(x, nn.Parameter | int)
+    assert issubclass(nn.Parameter, st.Tensor) and not isinstance(2.0, nn.Parameter)
+    assert all(isinstance(x, nn.Parameter) for x in (copy.deepcopy(frozen), pickle.loads(pickle.dumps(p))))
+    with pytest.raises(ArgumentError, match="Own is made a class of parameters"):
+        type("Own", (nn.Parameter,), {})
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_what_a_call_computes_is_no_state(style: Any) -> None:
+    class Keeps(nn.Module):
+        def __init__(self) -> None:
+            self.fc, self.mean, self.shown, self.all = nn.Linear(3, 2), st.zeros(3), None, list[Any]()
+            self.register_buffer("late", None)
+
+        def forward(self, x: Any) -> Any:
+            self.mean = 0.5 * self.mean + x.mean(0)
+            self.h, self.late = self.fc(x), x.sum(0)
+            self.shown, self.all = self.h.detach(), [self.h, (self.h * 2,)]
+            if not hasattr(self, "count"):
+                self.register_buffer("count", x.sum())
+            return self.h.sum()
+
+    model = Keeps()
+    optimizer = optim.SGD(model.parameters(), 0.1)
+
+    def step(x: Any) -> None:
+        model(x).backward()
+        optimizer.step()
+
+    run = style(step)
+    for _ in range(2):
+        run(st.ones(4, 3))
+    assert [*model.state_dict()] == ["fc.weight", "fc.bias", "mean", "late", "count"]
+    assert [name for name, _ in model.named_parameters()] == ["fc.weight", "fc.bias"]
+    assert model.shown.shape == model.all[1][0].shape == (4, 2)     # type: ignore[attr-defined]
+    for other in (copy.deepcopy(model), copy.deepcopy(copy.deepcopy(model))):
+        assert [*other.state_dict()] == [*model.state_dict()] and len(other.parameters()) == 2
+        assert other.h.shape == (4, 2)
+    model.more = st.ones(2)
+    assert "more" in model.state_dict() and model.load_state_dict(model.state_dict()).missing_keys == []
+
+
+def test_next_takes_from_parameters_modules_and_buffers() -> None:
+    model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    assert next(model.parameters()) is model[0].weight and next(model.parameters()) is model[0].weight
+    several = model.parameters()
+    assert next(several) is model[0].weight and next(several) is model[0].bias and len(several) == 4
+    assert next(model.modules()) is model and next(model.children()) is model[0] and next(model.buffers()).shape == (2,)
+    held = model.parameters()
+    f = st.compile(lambda: sum((p * p).sum() for p in held))
+    assert np.isclose(float(f()), sum(float((p * p).sum()) for p in model.parameters()))
+    assert model.cpu() is model and [*copy.deepcopy(held)] and not [*nn.ReLU().parameters()]
+
+
+RESET: list[Callable[[], Any]] = [
+    lambda: nn.Linear(3, 2), lambda: nn.Bilinear(2, 3, 4), lambda: nn.Conv2d(3, 4, 3), lambda: nn.LSTM(3, 4, 2),
+    lambda: nn.ConvTranspose1d(3, 4, 3, bias=False), lambda: nn.GRUCell(3, 4), lambda: nn.EmbeddingBag(5, 3),
+    lambda: nn.Embedding(5, 3, padding_idx=2), lambda: nn.LayerNorm(3), lambda: nn.RMSNorm(3),
+    lambda: nn.GroupNorm(1, 3), lambda: nn.BatchNorm1d(3),
+    lambda: nn.InstanceNorm2d(3, affine=True, track_running_stats=True)]
+
+
+@pytest.mark.parametrize("make", RESET)
+def test_reset_parameters_draws_anew_what_a_new_layer_has(make: Callable[[], Any]) -> None:
+    st.manual_seed(3)
+    layer = make()
+    born = {name: x.numpy().copy() for name, x in layer.state_dict().items()}
+    for x in layer.state_dict().values():
+        x.assign(7)
+    st.manual_seed(3)
+    layer.reset_parameters()
+    for name, x in layer.state_dict().items():
+        assert np.array_equal(x.numpy(), born[name])
+
+
+def test_a_class_that_writes_reset_parameters_is_made_by_it() -> None:
+    class Twos(nn.Linear):
+        def reset_parameters(self) -> None:
+            nn.init.constant_(self.weight, 2.0)
+
+    assert Twos(2, 1).weight.tolist() == [[2.0, 2.0]]
 
 
 @pytest.mark.parametrize("style", STYLES)

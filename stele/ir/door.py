@@ -172,6 +172,8 @@ def owner(f: Callable[..., Any], args: Sequence[Any]) -> str:
     """What a function is called in a message: a constructor by its class, a dtype by its name."""
     if f.__name__ == "__call__" and args:
         return str(args[0])
+    if f.__name__ == "__new__" and args:
+        return args[0].__name__
     return type(args[0]).__name__ if f.__name__ == "__init__" and args else f.__name__
 
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from stele.arrays.tensor import Tensor, constant
-from stele.errors import IndexOutOfRange, UnknownName, nearest
+from stele.errors import ArgumentError, IndexOutOfRange, UnknownName, nearest
 from stele.interop.keywords import speaks
 from stele.ir.door import public
 from stele.nn.module import Module, is_parameter
@@ -14,8 +14,14 @@ from stele.ops.arguments import flag, is_dict, is_many, is_mapping, is_series, p
 from stele.tracing.taken import Answering
 
 
-@public
-def Parameter(data: Any, requires_grad: bool = True) -> Tensor:
+class Parameters(type):
+    """What knows a parameter: parameters are tensors, of no class of their own."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return is_parameter(x)
+
+
+class Parameter(Tensor, metaclass=Parameters):
     """A tensor of its own with the numbers of `data`, which as an attribute of a module is a parameter of it.
 
     It is what `st.tensor(data, requires_grad=True)` makes; with requires_grad=False it begins frozen: an optimiser
@@ -29,9 +35,20 @@ def Parameter(data: Any, requires_grad: bool = True) -> Tensor:
     ...         return x * self.weight
     >>> [name for name, _ in Scale().named_parameters()]
     ['weight']
+    >>> isinstance(Scale().weight, nn.Parameter), isinstance(st.ones(3), nn.Parameter)
+    (True, False)
     """
-    made = constant(data).detach().requires_grad_()
-    return made if flag(requires_grad, "requires_grad of Parameter") else made.requires_grad_(False)
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        raise ArgumentError(f"{cls.__name__} is made a class of parameters, which are tensors of no class of their own",
+                            hint="Write a function that returns nn.Parameter(data).")
+
+    @public
+    def __new__(cls, data: Any, requires_grad: bool = True) -> Tensor:
+        made = constant(data).detach().requires_grad_()
+        return made if flag(requires_grad, "requires_grad of Parameter") else made.requires_grad_(False)
 
 
 def a_module(x: Any, holder: str) -> Module:

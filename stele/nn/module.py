@@ -24,6 +24,7 @@ from stele.ir.origin import SCOPE, Scope
 from stele.ir.types import bfloat16, float16, float32, float64
 from stele.ir.types import dtype as named_dtype
 from stele.nn.hooks import Hook, Hooks
+from stele.nn.several import Several
 from stele.nn.states import Incompatible, load
 from stele.ops.arguments import flag, instance, is_dict, is_series, refuse
 from stele.saving import read, save
@@ -31,6 +32,8 @@ from stele.saving import read, save
 PATHS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()     # of all modules below the one called last from outside,
 LATEST: list[ref[Module]] = []                                  # which stands here
 SCOPES: dict[int, tuple[Any, Scope]] = {}               # of such modules by id, ready-made
+NAMES: WeakKeyDictionary[Module, tuple[frozenset[str], frozenset[str]]] = WeakKeyDictionary()
+"""What held tensors before the first call of a module, and of a copy what held none that count when it was made."""
 NOBODY: tuple[Any, Scope] = (lambda: None), Scope()
 
 P = ParamSpec("P")
@@ -59,8 +62,9 @@ class Module:
 
     A tensor that requires gradients, or did before it was frozen, is a parameter, another one a buffer; both are in
     `state_dict`. A class of its own writes `__init__`, which needs no call of this one, and `forward`, which calling
-    the module runs. Shapes and dtypes are those of `forward`. Raises NotImplementedError without one, and
-    `load_state_dict` DataError for what does not fit.
+    the module runs. What it computes there and holds under a name that held no tensor before the first call is neither,
+    unless `register_buffer` says so. Shapes and dtypes are those of `forward`. Raises NotImplementedError without one,
+    and `load_state_dict` DataError for what does not fit.
 
     >>> class Net(nn.Module):
     ...     def __init__(self):
@@ -77,6 +81,7 @@ class Module:
     _hooks: Hooks | None = None
     optional: ClassVar[tuple[str, ...]] = ()    # buffers that a state to be loaded may lack
     _transient: tuple[str, ...] = ()             # buffers of one module that no state holds
+    _awaited: tuple[str, ...] = ()               # buffers that were registered without a tensor
     _wanting: Any = None                         # what a layer was made with whose first call makes its parameters
 
     if not TYPE_CHECKING:
@@ -107,6 +112,15 @@ class Module:
             follower.passed(self, y)
         return y
 
+    def __getstate__(self) -> dict[str, Any]:
+        passing = frozenset(key for key, part in parts_of(self).items() if is_passing(self, key, part))
+        return vars(self) | ({"_names": (NAMES[self][0], passing)} if self in NAMES else {})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if "_names" in state:
+            NAMES[self] = vars(self).pop("_names")
+
     def held(self) -> dict[str, Any]:
         """What belongs to this module, under the names that paths are made of: its attributes."""
         return vars(self)
@@ -128,7 +142,8 @@ class Module:
                 seen.add(id(x))
                 yield name, x
             if recurse or x is self or not isinstance(x, Module):
-                stack += [(f"{name}.{key}" if name else str(key), part) for key, part in reversed(parts_of(x).items())]
+                stack += [(f"{name}.{key}" if name else str(key), part) for key, part in reversed(parts_of(x).items())
+                          if not is_passing(x, key, part)]
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules held directly as (name, module), also in lists, tuples and dicts; one held twice comes twice."""
@@ -140,9 +155,9 @@ class Module:
             elif not isinstance(x, Tensor):
                 stack += [(f"{name}.{key}", part) for key, part in reversed(parts_of(x).items())]
 
-    def children(self) -> list[Module]:
+    def children(self) -> Several[Module]:
         """The modules held directly, each once."""
-        return list(dict.fromkeys(x for _, x in self.named_children()))
+        return Several(dict.fromkeys(x for _, x in self.named_children()))
 
     def extra_repr(self) -> str:
         """What stands in the brackets of this layer's `repr`: its sizes and options; layers write their own."""
@@ -166,9 +181,9 @@ class Module:
         """All modules as (path, module), this one first under the empty path; paths begin with a `prefix`."""
         return ((name, x) for name, x in self.named_members(prefix) if isinstance(x, Module))
 
-    def modules(self) -> list[Module]:
+    def modules(self) -> Several[Module]:
         """All modules, this one first."""
-        return [x for _, x in self.named_modules()]
+        return Several(x for _, x in self.named_modules())
 
     def named_tensors(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
         """The parameters and buffers as (path, tensor); GraphError where a layer waits for its first call."""
@@ -188,18 +203,18 @@ class Module:
         """
         return ((name, x) for name, x in self.named_tensors(prefix, recurse) if is_parameter(x))
 
-    def parameters(self, recurse: bool = True) -> list[Tensor]:
+    def parameters(self, recurse: bool = True) -> Several[Tensor]:
         """The parameters, frozen ones too, as a list; without `recurse` not those of its modules."""
-        return [x for _, x in self.named_parameters(recurse=recurse)]
+        return Several(x for _, x in self.named_parameters(recurse=recurse))
 
     @speaks
     def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
         """The tensors that are no parameters as (path, tensor); arguments are as in `named_parameters`."""
         return ((name, x) for name, x in self.named_tensors(prefix, recurse) if not is_parameter(x))
 
-    def buffers(self, recurse: bool = True) -> list[Tensor]:
+    def buffers(self, recurse: bool = True) -> Several[Tensor]:
         """The tensors that are no parameters, as a list; without `recurse` not those of its modules."""
-        return [x for _, x in self.named_buffers(recurse=recurse)]
+        return Several(x for _, x in self.named_buffers(recurse=recurse))
 
     def get_submodule(self, target: str) -> Module:
         """The module at a path, such as "encoder.layers.0"; UnknownName where there is none."""
@@ -226,6 +241,7 @@ class Module:
         ([1.0, 1.0], [])
         """
         x = None if tensor is None else constant(tensor)
+        self._awaited += (name,) * (x is None)
         hold(self, name, x if x is None or not x.requires_grad else x.detach())
         kept = tuple(other for other in self._transient if other != name)
         self._transient = kept if flag(persistent, "persistent of register_buffer") else (*kept, name)
@@ -346,6 +362,10 @@ class Module:
                     tensor.move(kind or x)
         return self
 
+    def cpu(self) -> Self:
+        """Moves all tensors to the device "cpu", and returns the module."""
+        return self.to("cpu")
+
     def half(self) -> Self:
         """Makes all floats float16 and returns the module; `precision="bf16"` of `st.compile` is for activations."""
         return self.to(float16)
@@ -432,11 +452,38 @@ def hold(model: Module, name: Any, x: Any) -> None:
     if name not in model.held() and hasattr(model, name):
         refuse("the name of what a module holds", f"another one, as every {type(model).__name__} has", name)
     setattr(model, name, x)
+    if model in NAMES:
+        born, passing = NAMES[model]
+        NAMES[model] = born | {name}, passing
+
+
+def is_passing(model: Any, key: Any, part: Any) -> bool:
+    """Whether what a module holds under a name is what a call of it computed, and no state."""
+    if not isinstance(model, Module) or model not in NAMES:
+        return False
+    born, passing = NAMES[model]
+    return key not in born and (key in passing or is_computed(part))
+
+
+def is_computed(x: Any) -> bool:
+    """Whether all that is held is tensors that were computed while a module was called, which are no parameters."""
+    if isinstance(x, Tensor):
+        return not x.leaf and any(origin.layer for origin in x._value.where)
+    return (is_dict(x) or is_series(x)) and bool(x) and all(map(is_computed, parts_of(x).values()))
+
+
+def has_tensors(x: Any) -> bool:
+    """Whether x is a tensor, or holds one beside those of modules."""
+    return isinstance(x, Tensor) or ((is_dict(x) or is_series(x)) and any(map(has_tensors, parts_of(x).values())))
 
 
 def locate(model: Module) -> None:
-    """Notes the paths of a model's modules."""
-    PATHS.update((module, name) for name, module in model.named_modules())
+    """Notes the paths of a model's modules, and of those that were never called what they hold."""
+    for name, module in model.named_modules():
+        PATHS[module] = name
+        if module not in NAMES and module._wanting is None:
+            held = (key for key, x in parts_of(module).items() if has_tensors(x))
+            NAMES[module] = frozenset((*held, *module._awaited)), frozenset()
     SCOPES.clear()
 
 

@@ -43,8 +43,8 @@ class Alone:
                 room -= part.nbytes
         self.contents = [(slot, slot.base.whole()) for slot, _ in state.numbers if isinstance(slot.base, Content)]
         paths = {id(x): slot.path for slot, x in state.objects}
-        moving = {id(x): x for x in (*state.seen.values(), *leaves) if isinstance(x, MOVING)}
-        self.places = [(paths.get(key, f"a {type(x).__name__}"), x, place(x)) for key, x in moving.items()]
+        moving = [x for x in (*state.seen.values(), *leaves) if isinstance(x, MOVING) and not isinstance(x, list)]
+        self.places = [(paths.get(id(x), f"a {type(x).__name__}"), x, place(x)) for x in moving]
 
     @contextmanager
     def left(self) -> Generator[dict[int, Slot]]:
