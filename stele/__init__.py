@@ -13,6 +13,7 @@ from stele.arrays.tensor import Tensor, tensor
 from stele.backend.devices import device
 from stele.eager.handle import eager, enable_grad, no_grad
 from stele.interop.introduce import introduce
+from stele.interop.missing import answer
 from stele.interop.names import FRAMEWORKS
 from stele.ir.types import (
     bfloat16,
@@ -151,3 +152,4 @@ def __dir__() -> list[str]:
 
 
 introduce()
+answer()

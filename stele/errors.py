@@ -125,8 +125,8 @@ class UnknownName(SteleError, AttributeError):
     """
 
 
-class UnknownImport(SteleError, ImportError):
-    """The same of a name that is imported, `from stele import name`.
+class UnknownImport(SteleError, ModuleNotFoundError):
+    """The same of a name that is imported, `from stele import name`, or of a module, `import stele.name`.
 
     >>> try:
     ...     from stele import arrange

@@ -1,6 +1,8 @@
 """Names from other frameworks: arguments are accepted, names that do not exist are answered."""
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import re
 import subprocess
 import sys
@@ -13,7 +15,16 @@ import pytest
 import stele as st
 from stele import data, metrics, nn, optim, train
 from stele.arrays import familiar, spellings
-from stele.errors import ArgumentError, DTypeError, GraphError, OptionError, ShapeError, SteleError, UnknownName
+from stele.errors import (
+    ArgumentError,
+    DTypeError,
+    GraphError,
+    OptionError,
+    ShapeError,
+    SteleError,
+    UnknownImport,
+    UnknownName,
+)
 from stele.interop import arguments, names
 
 N = np.arange(6.0, dtype=np.float32).reshape(2, 3)
@@ -78,6 +89,38 @@ def test_a_name_that_does_not_exist_is_answered(room: Any, name: str, message: s
     with pytest.raises(UnknownName, match=message):
         getattr(room, name)
     assert not hasattr(room, name) and not hasattr(room, "__array_struct__")
+
+
+@pytest.mark.parametrize("module, message", [
+    ("stele.utils.data", r"stele has no 'utils'. Write st\.data\.Loader"), ("stele.autograd", "Write loss.backward"),
+    ("stele.nn.parallel", "a step runs on all cores"), ("stele.optim.swa_utils", "Write optim.SWA"),
+    ("stele.nn.parameter", "Write nn.Parameter"), ("stele.cuda.amp", "programs run on the CPU"),
+    ("stele.sofmax", "Did you mean 'softmax'?")])
+def test_a_module_of_another_framework_is_answered(module: str, message: str) -> None:
+    with pytest.raises(UnknownImport, match=message):
+        importlib.import_module(module)
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(module)
+    assert importlib.util.find_spec(".".join(module.split(".")[:2])) is None or module.count(".") == 2
+
+
+def test_gradients_are_cut_under_pytorchs_names() -> None:
+    from stele.nn.utils import clip_grad_norm_, clip_grad_value_
+    w = nn.Parameter([3.0, 4.0])
+    (w * w / 2).sum().backward()
+    assert clip_grad_norm_([w], max_norm=1.0).item() == 5 and w.grad is not None
+    clip_grad_value_([w], clip_value=0.7)
+    assert np.allclose(w.grad.numpy(), [0.6, 0.7])
+
+
+def test_random_numbers_are_written_in_place() -> None:
+    y = st.zeros(20000)
+    assert abs(float(y.bernoulli_(0.25).mean()) - 0.25) < 0.02 and {*y.tolist()} == {0.0, 1.0}
+    assert abs(float(y.exponential_(4.0).mean()) - 0.25) < 0.02 and y.dtype == st.float32
+    assert y.bernoulli_(st.zeros(20000)).sum().item() == 0
+    keep = st.compile(lambda x: x.new_empty((x.shape[0], 1)).bernoulli_(0.5))
+    assert 0 < float(keep(st.ones(64, 2)).mean()) < 1
+    assert y.to(y) is y and y.to(st.ones(1, dtype="float64")).dtype == st.float64
 
 
 def test_a_name_of_a_tensor_that_is_nearly_right_is_answered_by_python() -> None:

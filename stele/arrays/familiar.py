@@ -159,6 +159,14 @@ class Familiar(Family):
         """Rebinds this tensor to random numbers of a normal distribution, and returns it."""
         return its(self).assign(house().randn(*self.shape, dtype=self.dtype) * std + mean)
 
+    def bernoulli_(self, p: Any = 0.5) -> Self:
+        """Rebinds this tensor to ones with probability `p`, a number or a tensor of them, and zeros; returns it."""
+        return its(self).assign(house().bernoulli(p, tuple(self.shape)))
+
+    def exponential_(self, lambd: float = 1.0) -> Self:
+        """Rebinds this tensor to random numbers of an exponential distribution of rate `lambd`, and returns it."""
+        return its(self).assign(house().default_generator.exponential(1 / lambd, tuple(self.shape)))
+
 
 def its(x: Family) -> Any:
     """A tensor: what its class has is not known here."""

@@ -66,6 +66,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "indices_or_sections": ("sections",),
     "tensor_indices_or_sections": ("sections",),
     "split_size_or_sections": ("size",),
+    "split_size":     ("size",),
     "condlist":       ("conditions",),
     "choicelist":     ("choices",),
 }
@@ -142,11 +143,11 @@ FUNCTIONS: Mapping[str, str] = {
     "cosine_similarity": "st.nn.functional.cosine_similarity(x, y)", "cdist": "st.norm(x[:, None] - y[None], axis=-1)",
     "polar": "st.complex(r * st.cos(angle), r * st.sin(angle))", "view_as_real": "st.stack([x.real, x.imag], axis=-1)",
     "view_as_complex": "st.complex(x[..., 0], x[..., 1])", "scatter_add": "st.scatter(x, i, v, axis, mode='add')",
-    "autograd": "st.grad(f)", "Generator": "st.default_rng(seed)", "mode": "st.unique(x, return_counts=True)",
+    "autograd": "loss.backward(), st.gradients(y, x) or st.grad(f)", "mode": "st.unique(x, return_counts=True)",
     "cuda": "nothing: programs run on the CPU, as st.device('cpu') and st.device('cpu:1')", "in1d": "st.isin(x, z)",
     "poly1d": "st.polyval(p, x)", "dtype": "st.float32 or another, or its name: 'float32'",
     "ndenumerate": "numpy.ndenumerate(x)", "ndindex": "numpy.ndindex(x.shape)", "nditer": "for v in x.flatten():",
-    "lib": "x.unfold(axis, size, 1) for sliding windows",
+    "lib": "x.unfold(axis, size, 1) for sliding windows", "Generator": "st.default_rng(seed)",
 }
 METHODS: Mapping[str, str] = {
     "data_ptr": "x.numpy().ctypes.data", "stride": "x.numpy().strides", "strides": "x.numpy().strides",

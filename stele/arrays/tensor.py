@@ -562,24 +562,27 @@ class Tensor(Familiar):
     T, mT                  = property(seeing(shapes.transposed)), property(seeing(linear.swap_last))
     real                   = property(seeing(parts.real, real_part), lambda x, new: x.real.assign(new))
     imag                   = property(seeing(parts.imag, imaginary_part), lambda x, new: x.imag.assign(new))
-    conj                   = lift(parts.conj)
-    conjugate              = lift(parts.conj)
+    conj, conjugate        = lift(parts.conj), lift(parts.conj)
     astype                 = lift(astype)
 
     @public
-    def to(self, *what: DTypeLike | Device, device: DeviceLike = None, dtype: DTypeLike | None = None) -> Tensor:
+    def to(self, *what: DTypeLike | Device | Tensor, device: DeviceLike = None, dtype: DTypeLike | None = None
+           ) -> Tensor:
         """This tensor on a `device`, as another `dtype`: itself where it is there, else a copy that gradients pass.
 
-        Either may be given by its place, as `what`. Raises DeviceError for a device that there is not.
+        Either may be given by its place, as `what`, or both by another tensor. Raises DeviceError for a device that
+        there is not.
 
         >>> x = st.ones(2).to("cpu:1")
         >>> x + x
         tensor([2., 2.], device='cpu:1')
         """
         x = self
+        if what and isinstance(other := what[0], Tensor):
+            what = other.dtype, other.device, *what[1:]
         for wanted in (w for w in (*what, device, dtype) if w is not None):
             if not is_device(wanted):
-                x = x.astype(wanted)
+                x = x if (y := x.astype(wanted)).dtype == x.dtype else y
             elif x.value.type.device != find(wanted).name:
                 x = moved(x, device=find(wanted).name)
         return x

@@ -946,10 +946,11 @@ class Tensor(Familiar):
         >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
         [255, 44, 0]
         """
-    def to(self, *what: DTypeLike | Device, device: DeviceLike=None, dtype: DTypeLike | None=None) -> Tensor:
+    def to(self, *what: DTypeLike | Device | Tensor, device: DeviceLike=None, dtype: DTypeLike | None=None) -> Tensor:
         """This tensor on a `device`, as another `dtype`: itself where it is there, else a copy that gradients pass.
 
-        Either may be given by its place, as `what`. Raises DeviceError for a device that there is not.
+        Either may be given by its place, as `what`, or both by another tensor. Raises DeviceError for a device that
+        there is not.
 
         >>> x = st.ones(2).to("cpu:1")
         >>> x + x

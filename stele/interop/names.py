@@ -5,7 +5,21 @@ from collections.abc import Mapping
 Table = Mapping[str, str]
 
 FRAMEWORKS: Table = {   # of the package itself
-    "inference_mode": "st.no_grad()", "autograd": "st.grad(f), or loss.backward()",
+    "inference_mode": "st.no_grad()", "Size": "tuple(sizes): shapes are tuples",
+    **dict.fromkeys(("channels_last", "channels_last_3d", "contiguous_format", "preserve_format", "strided", "layout"),
+                    "nothing: the compiler chooses layouts"),
+    **dict.fromkeys(("sparse", "sparse_coo", "sparse_coo_tensor"), "dense tensors; st.index_add for sums over rows"),
+    **dict.fromkeys(("set_float32_matmul_precision", "get_float32_matmul_precision"),
+                    "nothing, or st.compile(step, precision='bf16')"),
+    **dict.fromkeys(("mps", "xpu", "accelerator"), "nothing: programs run on the CPU"),
+    **dict.fromkeys(("quantization", "ao"), "nothing: weights are floats"),
+    "initial_seed": "st.manual_seed(seed)", "set_default_tensor_type": "dtype='float64' where tensors are made",
+    "ByteTensor": "st.tensor(x, dtype='uint8')", "HalfTensor": "st.tensor(x, dtype='float16')",
+    "GradScaler": "st.optim.LossScaler()", "profiler": "with st.profile():", "hub": "st.load(path)",
+    "export": "st.save(compiled, path)", "onnx": "stele.interop.onnx.export(model, [x], path)", "_dynamo": "st.compile",
+    "distributions": "st.random or st.default_rng(seed) for draws, and st.log_softmax(logits) for logarithms",
+    "multiprocessing": "st.data.Loader(dataset, num_workers=2, processes=True)",
+    "unique_consecutive": "x[st.concatenate([st.ones(1, dtype='bool'), x[1:] != x[:-1]])]",
     "func": "st.grad(f), st.vmap(f) or st.jacobian(f)", "functional_call": "nn.functional_call(model, tensors, x)",
     "backends": "nothing: results are the same bits with any threads; st.set_threads(n) says how many",
     "distributed": "nothing: a step runs on all cores of one machine", "lax": "st, such as st.scan or st.cond",
@@ -20,7 +34,8 @@ FRAMEWORKS: Table = {   # of the package itself
     "reduce_max": "st.max(x, axis)", "reduce_min": "st.min(x, axis)", "FloatTensor": "st.tensor(x, dtype='float32')",
     "DoubleTensor": "st.tensor(x, dtype='float64')", "LongTensor": "st.tensor(x, dtype='int64')",
     "IntTensor": "st.tensor(x, dtype='int32')", "BoolTensor": "st.tensor(x, dtype='bool')",
-    "utils": "st.data.Loader, or st.checkpoint", "optimizers": "st.optim", "callbacks": "st.train",
+    "optimizers": "st.optim", "callbacks": "st.train",
+    "utils": "st.data.Loader(dataset), st.checkpoint(f) or st.train.TensorBoard(folder)",
 }
 
 LOADED = "data.Loader(dataset, batch_size)"
@@ -228,7 +243,7 @@ MODULES: Table = {      # of modules
     "trainable_weights": "model.parameters()", "weights": "model.state_dict()", "get_weights": "model.state_dict()",
     "set_weights": "model.load_state_dict(state)", "save_weights": "model.save(path)",
     "load_weights": "model.load(path)", "count_params": "sum(p.size for p in model.parameters())",
-    "cuda": "nothing: programs run on the CPU", "cpu": "model.to('cpu')", "share_memory": "nothing: threads share it",
+    "cuda": "nothing: programs run on the CPU", "share_memory": "nothing: threads share it",
     "register_backward_hook": "model.register_full_backward_hook(hook)",
     **dict.fromkeys(STATE_HOOKS, "a state_dict or load_state_dict of your class, which calls that of super()"),
     **dict.fromkeys(("get_extra_state", "set_extra_state"),
@@ -256,8 +271,7 @@ SCALER: Table = {       # of what scales losses
     "get_growth_interval": "scaler.interval", "minimize": "scaler.step(optimizer), then scaler.update()",
 }
 UTILS: Table = {
-    "clip_grad_norm_": "optim.clip_grad_norm(parameters, 1.0)",
-    "clip_grad_value_": "optim.clip_grad_value(parameters, 1.0)",
+    "clip_grad": "optim.clip_grad_norm(parameters, 1.0)",
     "weight_norm": "nn.utils.parametrizations.weight_norm(layer)",
     "spectral_norm": "nn.utils.parametrizations.spectral_norm(layer)",
     "parameters_to_vector": "st.concatenate([p.flatten() for p in model.parameters()])",
@@ -365,7 +379,8 @@ OPTIMIZERS: Table = {
     "warmup_cosine_decay_schedule": "optim.SequentialLR of optim.LinearLR and optim.CosineDecay",
     **dict.fromkeys(("LRScheduler", "_LRScheduler"), "optim.lr_scheduler.LRScheduler, or optim.Schedule"),
     "SWALR": "optim.SequentialLR(optimizer, [schedule, optim.ConstantLR(optimizer)], [n])",
-    "update_bn": "a pass over the data in model.train() under st.no_grad()",
+    "update_bn": "norm.reset_running_stats() and norm.momentum = None of each norm, then a pass over the data in "
+                 "model.train() under st.no_grad()",
     **dict.fromkeys(("get_ema_avg_fn", "get_ema_multi_avg_fn"), "optim.EMA(model.parameters())"),
     **dict.fromkeys(("get_swa_avg_fn", "get_swa_multi_avg_fn"), "optim.SWA(model.parameters())"),
     "swap_in_optimizer_params_and_state": "optimizer.load_state_dict(state)",

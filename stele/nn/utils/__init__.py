@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING, Any
 from stele.arrays.spellings import unknown
 from stele.interop.names import UTILS
 from stele.nn.utils import parametrizations, parametrize, rnn
+from stele.optim.clipping import clip_grad_norm as clip_grad_norm_
+from stele.optim.clipping import clip_grad_value as clip_grad_value_
 
-__all__ = ["parametrizations", "parametrize", "rnn"]
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "parametrizations", "parametrize", "rnn"]
 
 
 if not TYPE_CHECKING:   # or every name would be one to a type checker
