@@ -176,3 +176,39 @@ def test_sizes_of_scales_are_rounded_as_float32() -> None:
     text = """<ir_version: 8, opset_import: ["": 17]> g (float[1,1,5] x) => (float[a,b,c] y)
     <float[3] s = {1, 1, 1.4}> {y = Resize <mode = "linear"> (x, , s)}"""
     assert so.run_model(onnx.parser.parse_model(text), [np.zeros((1, 1, 5), "f4")])[0].shape == (1, 1, 7)
+
+
+WORDS = np.array([["b", "a", ""], ["c", "a", "zz"]], object)
+TEXTS: dict[str, tuple[list[Any], dict[str, Any], int]] = {     # operands behind the texts, attributes, results
+    "Compress": ([np.array([True, False, True])], {"axis": 1}, 1), "Expand": ([np.array([2, 2, 3])], {}, 1),
+    "GatherElements": ([np.array([[0, 2], [1, 1]])], {"axis": 1}, 1), "GatherND": ([np.array([[0, 1], [1, 2]])], {}, 1),
+    "Pad": ([np.array([0, 1, 0, 1]), np.array("P", object)], {}, 1), "Tile": ([np.array([2, 1])], {}, 1),
+    "ReverseSequence": ([np.array([2, 3])], {"batch_axis": 0, "time_axis": 1}, 1), "NonZero": ([], {}, 1),
+    "ScatterElements": ([np.array([[0, 2]]), np.array([["N", "M"]], object)], {"axis": 1}, 1),
+    "ScatterND": ([np.array([[0, 1], [1, 2]]), np.array(["N", "M"], object)], {}, 1), "Unique": ([], {}, 4),
+    "Concat": ([WORDS], {"axis": 0}, 1), "Slice": ([np.array([1]), np.array([3]), np.array([1])], {}, 1),
+    "Equal": ([WORDS[:1]], {}, 1), "ai.onnx.ml:ArrayFeatureExtractor": ([np.array([2, 0])], {}, 1),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_are_moved_as_numbers_are(name: str) -> None:
+    given, attributes, count = TEXTS[name]
+    domain, _, op = name.rpartition(":")
+    made = helper.make_node(op, [f"x{k}" for k in range(len(given) + 1)], [f"y{k}" for k in range(count)],
+                            domain=domain, **attributes)
+    feed = {f"x{k}": x for k, x in enumerate([WORDS, *given])}
+    kinds = {"O": T.STRING, "i": T.INT64, "b": T.BOOL}
+    graph = helper.make_graph([made], "g", [helper.make_tensor_value_info(key, kinds[x.dtype.kind], x.shape)
+                                            for key, x in feed.items()],
+                              [helper.make_empty_tensor_value_info(key) for key in made.output])
+    model = helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 20),
+                                                                  helper.make_opsetid("ai.onnx.ml", 3)])
+    for a, b in zip(so.run_model(model, list(feed.values())), ReferenceEvaluator(model).run(None, feed), strict=True):
+        assert a.shape == b.shape and a.tolist() == b.tolist()
+
+
+def test_labels_of_one_row_are_a_matrix_of_one_row() -> None:
+    pick = helper.make_node("ArrayFeatureExtractor", ["x", "k"], ["y"], domain="ai.onnx.ml")
+    for x in (np.array([5, 6, 7]), np.array(["a", "b", "c"], object)):
+        assert so.run_node(pick, [x, np.array([[0], [2]])])[0].tolist() == [[x[0], x[2]]]

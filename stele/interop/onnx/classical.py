@@ -245,5 +245,5 @@ RULES: Rules = {f"{DOMAIN}:{name}": f for name, f in {
     "OneHotEncoder": one_hot, "FeatureVectorizer": features, "CategoryMapper": category, "ZipMap": zipped,
     "DictVectorizer": dense,
     "Binarizer": lambda c, x: (x > c.get("threshold", 0.0)).astype(x.dtype),
-    "ArrayFeatureExtractor": lambda c, x, k: st.take(x, k.reshape(-1), axis=-1),
+    "ArrayFeatureExtractor": lambda c, x, k: st.take(x if x.ndim > 1 else x.reshape(1, -1), k.reshape(-1), axis=-1),
 }.items()}

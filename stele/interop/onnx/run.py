@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from stele.errors import DataError, SteleError
-from stele.interop.onnx import sizes
+from stele.interop.onnx import sizes, texts
 from stele.interop.onnx.model import Function, Graph, Model, Node, Reference
 from stele.interop.onnx.reader import function
 from stele.interop.onnx.table import rule
@@ -75,6 +75,8 @@ def apply(node: Node, values: Values, model: Model) -> Sequence[Any]:
     found = found or rule(node.domain, node.op, node.version)
     if found is None:
         return called(standard(node, inputs), node, inputs, model)
+    if node.op in texts.MOVED and any(map(texts.is_texts, inputs)):
+        found = texts.moved(found)
     try:
         made = found(Call(node, values, model), *inputs)
     except (SteleError, ValueError, TypeError, IndexError) as error:

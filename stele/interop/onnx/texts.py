@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from onnx.defs import get_schema
 
 import stele as st
 from stele.errors import DataError
-from stele.interop.onnx.values import Call, Rules, host, value
+from stele.interop.onnx.values import Call, Rule, Rules, host, value
 
 
 def each(f: Callable[..., Any], *x: Any) -> Any:
@@ -98,6 +99,31 @@ def ngrams(c: Call, x: Any) -> Any:
         scale[places] = weights
     made = {"TF": made, "IDF": (made > 0) * scale, "TFIDF": made * scale}[c.get("mode")].astype(np.float32)
     return st.tensor(made if host(x).ndim > 1 else made[0])
+
+
+MOVED = frozenset(["ArrayFeatureExtractor", "Compress", "DepthToSpace", "Expand", "GatherElements", "NonZero", "OneHot",
+                   "Pad", "ReverseSequence", "Scatter", "ScatterElements", "ScatterND", "SpaceToDepth", "Tile", "Trilu",
+                   "Unique"])
+"""Ops that move texts as they move numbers, and have no rule for them of their own."""
+
+
+def is_texts(x: Any) -> bool:
+    """Whether x is an array of texts."""
+    return isinstance(x, np.ndarray) and x.dtype == object and all(isinstance(text, str) for text in x.ravel())
+
+
+def moved(f: Rule) -> Rule:
+    """A rule for numbers, on texts: each as its place among all of them in order, the empty one as 0."""
+    def rule(c: Call, *inputs: Any) -> Any:
+        words = sorted({"", *(text for x in inputs if is_texts(x) for text in x.ravel().tolist())})
+        place = {text: k for k, text in enumerate(words)}
+        made = f(c, *(value(each(place.__getitem__, x).astype(np.int64)) if is_texts(x) else x for x in inputs))
+        says = get_schema(c.node.op, c.version, c.node.domain)
+        kinds = {i.type_str for i, x in zip(says.inputs, inputs) if is_texts(x)}
+        many = made if isinstance(made, tuple) else (made,)
+        return tuple(np.array(words, object)[host(y)] if o.type_str in kinds else y for o, y in zip(says.outputs, many))
+
+    return rule
 
 
 RULES: Rules = {
