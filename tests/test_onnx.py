@@ -172,6 +172,24 @@ def test_open_sizes_of_a_model_need_one_program() -> None:
     assert int(f.compiles) == 1
 
 
+def test_numbers_computed_of_open_sizes_are_those_of_the_call() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]>
+    g (float[n, k, 3] x, float[9, 3] table, int64[n] past) => (a, b, c)
+    <int64 zero = {0}, int64 one = {1}, int64[1] axes = {0}, int64[1] rest = {-1}> {
+      s = Shape(x)  n = Gather(s, zero)  k = Gather(s, one)  wide = Gather <axis = 0> (s, rest)
+      all = Mul(n, k)  flat = Unsqueeze(all, axes)  t = Concat <axis = 0> (flat, wide)  rows = Reshape(x, t)
+      last = Sub(k, one)  row = Gather(table, last)  a = Add(rows, row)
+      places = Range(zero, k, one)  b = Add(places, n)  c = Add(past, k) }"""
+    m = so.load(onnx.parser.parse_model(text))
+    f = st.compile(m, dims=m.dims)
+    table = np.arange(27.0, dtype="f4").reshape(9, 3)
+    for n, k in ((2, 3), (3, 5), (1, 1)):
+        a, b, c = f(np.ones((n, k, 3), "f4"), table, np.arange(n))
+        assert a.numpy().tolist() == (np.ones((n * k, 3)) + table[k - 1]).tolist()
+        assert (b.tolist(), c.tolist()) == ((np.arange(k) + n).tolist(), (np.arange(n) + k).tolist())
+    assert int(f.compiles) == 1
+
+
 def normalised(bias: bool) -> Any:
     """Two convolutions with a normalisation behind them, of the first of which something else is taken too."""
     rng = np.random.default_rng(2)

@@ -71,8 +71,9 @@ def apply(node: Node, values: Values, model: Model) -> Sequence[Any]:
         raise DataError(f"node {node} takes {missing}, which nothing gives") from None
     if (own := model.functions.get((node.domain, node.op))) is not None:
         return called(own, node, inputs, model)
-    found = sizes.RULES.get(node.op) if any(map(is_sizes, inputs)) else None
-    found = found or rule(node.domain, node.op, node.version)
+    found = rule(node.domain, node.op, node.version)
+    if any(map(is_sizes, inputs)):
+        found, inputs = sizes.chosen(node.op, inputs, found)
     if found is None:
         return called(standard(node, inputs), node, inputs, model)
     if node.op in texts.MOVED and any(map(texts.is_texts, inputs)):
