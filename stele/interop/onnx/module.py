@@ -20,6 +20,8 @@ from stele.interop.onnx.values import dtype_named, value
 from stele.ir.door import public
 from stele.ir.types import DTYPES
 
+BLOCKED = ("Weights of com.microsoft.nchwc lie as the vectors of one processor want them, and the file does not say of "
+           "which: write it with graph_optimization_level = ORT_ENABLE_EXTENDED.")
 COMPARISONS = {"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"}
 MOST_NODES = 1_000_000      # of a model whose functions are written out
 DEEPEST = 100               # functions within each other
@@ -176,7 +178,9 @@ def checked(model: Model) -> Model:
         raise DataError(f"the model has {count} nodes once its functions are written out, {MOST_NODES} at most")
     lists = model.graph.nodes, *(model.functions[key].nodes for key in sizes)
     if lacking := list(dict.fromkeys(str(n) for nodes in lists for n in unsupported(nodes, model))):
-        raise DataError(f"{len(lacking)} nodes have no rule: {'; '.join(lacking[:50])}")
+        is_blocked = any(name.startswith("com.microsoft.nchwc.") for name in lacking)
+        raise DataError(f"{len(lacking)} nodes have no rule: {'; '.join(lacking[:50])}",
+                        hint=BLOCKED if is_blocked else None)
     return model
 
 

@@ -36,24 +36,27 @@ def instance_norm(c: Call, x: Any, scale: Any, bias: Any) -> Any:
     return y * channels(scale, x) + channels(bias, x)
 
 
-def layer_norm(c: Call, x: Any, scale: Any, bias: Any = None) -> Any:
-    """Each example by the mean and variance of its last axes."""
-    axis = c.get("axis", -1) % x.ndim
-    axes, eps = tuple(range(axis, x.ndim)), c.get("epsilon", 1e-5)
-    wide = x.astype("float32") if c.get("stash_type", 1) == 1 and x.dtype != "float64" else x
-    mean = st.mean(wide, axis=axes, keepdims=True)
-    inverse = 1 / st.sqrt(st.var(wide, axis=axes, keepdims=True) + eps)
-    y = ((wide - mean) * inverse).astype(x.dtype) * scale
-    return (y if bias is None else y + bias, mean, inverse)[:max(c.count, 1)]
-
-
-def rms_norm(c: Call, x: Any, scale: Any) -> Any:
-    """Each example by the root of the mean square of its last axes."""
+def normalised(c: Call, x: Any, scale: Any, shift: Any, eps: float, centred: bool = True) -> tuple[Any, Any, Any]:
+    """x over the deviation of its last axes, or the root of their mean square; their mean, and what x was times."""
     axis = c.get("axis", -1) % x.ndim
     axes = tuple(range(axis, x.ndim))
     wide = x.astype("float32") if c.get("stash_type", 1) == 1 and x.dtype != "float64" else x
-    y = wide / st.sqrt(st.mean(wide * wide, axis=axes, keepdims=True) + c.get("epsilon", 1e-5))
-    return y.astype(x.dtype) * scale
+    mean = st.mean(wide, axis=axes, keepdims=True) if centred else None
+    square = st.mean(wide * wide, axis=axes, keepdims=True) if mean is None else st.var(wide, axis=axes, keepdims=True)
+    inverse = 1 / st.sqrt(square + eps)
+    y = ((wide if mean is None else wide - mean) * inverse).astype(x.dtype) * scale
+    return y if shift is None else y + shift, mean, inverse
+
+
+def layer_norm(c: Call, x: Any, scale: Any, bias: Any = None) -> Any:
+    """Each example by the mean and variance of its last axes."""
+    return normalised(c, x, scale, bias, c.get("epsilon", 1e-5))[:max(c.count, 1)]
+
+
+def rms_norm(c: Call, x: Any, scale: Any) -> Any:
+    """Each example by the root of the mean square of its last axes; ONNX Runtime's name for it gives the factor too."""
+    y, _, inverse = normalised(c, x, scale, None, c.get("epsilon", 1e-5), centred=False)
+    return (y, inverse)[:max(c.count, 1)]
 
 
 def lrn(c: Call, x: Any) -> Any:
@@ -88,5 +91,6 @@ def dropout(c: Call, x: Any, ratio: Any = None, training: Any = None) -> Any:
 
 RULES: Rules = {
     "BatchNormalization": batch_norm, "InstanceNormalization": instance_norm, "LayerNormalization": layer_norm,
-    "RMSNormalization": rms_norm, "LRN": lrn, "LpNormalization": lp_normalization, "Dropout": dropout,
+    "RMSNormalization": rms_norm, "SimplifiedLayerNormalization": rms_norm, "LRN": lrn,
+    "LpNormalization": lp_normalization, "Dropout": dropout,
 }

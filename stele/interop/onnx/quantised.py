@@ -60,7 +60,7 @@ def widened(x: Any) -> Any:
 def dynamic(c: Call, x: Any) -> Any:
     """x as bytes without sign, by a scale and zero point of its own range."""
     low, high = st.minimum(st.min(x), 0), st.maximum(st.max(x), 0)
-    scale = (high - low) / 255
+    scale = st.where(high == low, 1.0, (high - low) / 255)       # of zeros alone
     zero = st.clip(st.round(-low / scale), 0, 255).astype("uint8")
     return st.clip(st.round(x / scale) + zero.astype("float32"), 0, 255).astype("uint8"), scale, zero
 

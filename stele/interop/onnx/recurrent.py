@@ -26,7 +26,7 @@ def activation(name: str, alpha: Any, beta: Any) -> Activation:
         "scaledtanh": lambda x: alpha * st.tanh(beta * x), "affine": lambda x: alpha * x + beta,
     }
     if name.lower() not in known:
-        raise DataError(f"a recurrence has no activation {name!r}; there are {', '.join(known)}")
+        raise DataError(f"there is no activation {name!r}; there are {', '.join(known)}")
     return known[name.lower()]
 
 
@@ -37,7 +37,7 @@ def recurrence(cell: Callable[..., Any], gates: int, states: int) -> Any:
         x = st.permute_dims(x, (1, 0, 2)) if batch_first else x
         starts = [None if s is None else st.permute_dims(s, (1, 0, 2)) if batch_first else s for s in given[:states]]
         peephole = given[states] if len(given) > states else None
-        direction, fs = c.get("direction", "forward"), functions(c, len(w))
+        direction, fs = c.get("direction", "forward"), functions(c, len(w), c.node.op)
         ys: list[Any] = []
         lasts: list[list[Any]] = []
         for k in range(w.shape[0]):
@@ -46,7 +46,7 @@ def recurrence(cell: Callable[..., Any], gates: int, states: int) -> Any:
             init += [st.zeros((x.shape[1], hidden), dtype=x.dtype)] * (states - len(init))
             bias = st.zeros(2 * gates * hidden, dtype=x.dtype) if b is None else b[k]
             step = cell(c, w[k], r[k], bias, hidden, fs[k], None if peephole is None else peephole[k])
-            last, y = walked(step, x, init, lengths, backward, c.get("clip"))
+            last, y = walked(step, x, init, lengths, backward)
             ys.append(y)
             lasts.append(last)
         y, last = st.stack(ys, axis=1), [st.stack([part[j] for part in lasts]) for j in range(states)]
@@ -57,9 +57,9 @@ def recurrence(cell: Callable[..., Any], gates: int, states: int) -> Any:
     return rule
 
 
-def functions(c: Call, directions: int) -> list[list[Activation]]:
-    """The activations of each direction."""
-    usual = USUAL[c.node.op]
+def functions(c: Call, directions: int, kind: str) -> list[list[Activation]]:
+    """The activations of each direction of a kind of recurrence."""
+    usual = USUAL[kind]
     names = c.get("activations") or usual * directions
     alphas, betas = list(c.get("activation_alpha") or []), list(c.get("activation_beta") or [])
     made = [activation(name, alphas[k] if k < len(alphas) else None, betas[k] if k < len(betas) else None)
@@ -67,8 +67,7 @@ def functions(c: Call, directions: int) -> list[list[Activation]]:
     return [made[k * len(usual):(k + 1) * len(usual)] for k in range(directions)]
 
 
-def walked(step: Callable[..., Any], x: Any, init: list[Any], lengths: Any, backward: bool, clip: Any
-           ) -> tuple[list[Any], Any]:
+def walked(step: Callable[..., Any], x: Any, init: list[Any], lengths: Any, backward: bool) -> tuple[list[Any], Any]:
     """The last states and all outputs of one direction; a sequence that is over keeps its state, and gives zeros."""
     steps = st.arange(x.shape[0])
 
@@ -116,18 +115,19 @@ def gru(c: Call, w: Any, r: Any, b: Any, n: int, fs: list[Activation], p: Any) -
 def lstm(c: Call, w: Any, r: Any, b: Any, n: int, fs: list[Activation], p: Any) -> Any:
     """Gates i, o, f, c in this order, with peepholes for i, o and f."""
     bias = b[:4 * n] + b[4 * n:]
+    return lambda x, h, cell: gated(c, x @ w.T + h @ r.T + bias, cell, fs, p)
+
+
+def gated(c: Call, gates: Any, cell: Any, fs: list[Activation], p: Any) -> tuple[Any, Any]:
+    """The state of an LSTM and its cell, of what goes into the gates."""
+    n = cell.shape[-1]
     look = (0.0, 0.0, 0.0) if p is None else (p[:n], p[n:2 * n], p[2 * n:])
-
-    def step(x: Any, h: Any, cell: Any) -> Any:
-        gates = x @ w.T + h @ r.T + bias
-        i, o, f, g = (gates[:, k * n:(k + 1) * n] for k in range(4))
-        i = fs[0](held(i + look[0] * cell, c))
-        f = 1 - i if c.get("input_forget", 0) else fs[0](held(f + look[2] * cell, c))
-        new = f * cell + i * fs[1](held(g, c))
-        o = fs[0](held(o + look[1] * new, c))
-        return o * fs[2](new), new
-
-    return step
+    i, o, f, g = (gates[:, k * n:(k + 1) * n] for k in range(4))
+    i = fs[0](held(i + look[0] * cell, c))
+    f = 1 - i if c.get("input_forget", 0) else fs[0](held(f + look[2] * cell, c))
+    new = f * cell + i * fs[1](held(g, c))
+    o = fs[0](held(o + look[1] * new, c))
+    return o * fs[2](new), new
 
 
 RULES: Rules = {

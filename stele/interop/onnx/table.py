@@ -6,16 +6,19 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from stele.interop.onnx import (
+    attention,
     classical,
     contractions,
     control,
     elementwise,
+    fused,
     images,
     movement,
     normalization,
     quantised,
     recurrent,
     reductions,
+    runtime,
     signals,
     texts,
     training,
@@ -25,7 +28,8 @@ from stele.interop.onnx import (
 from stele.interop.onnx.values import Rule
 
 FAMILIES = (elementwise, reductions, movement, contractions, windows, normalization, quantised, recurrent, control,
-            texts, images, signals, training, classical, trees)
+            texts, images, signals, training, classical, trees, runtime, fused,
+            attention)
 
 
 def entered() -> dict[tuple[str, str], list[tuple[int, Rule]]]:
