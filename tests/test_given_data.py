@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele.errors import TraceError
+from stele.errors import ShapeError, TraceError
 
 KINDS = "part", "end", "turned", "put", "add", "copy", "give", "give", "take", "add to data", "read"
 STYLES: list[Callable[[Any], Any]] = [lambda f: f, st.compile]
@@ -142,3 +142,17 @@ def test_a_trace_that_fails_leaves_what_is_shared() -> None:
         step()
     w += 1
     assert held.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_what_does_not_fit_changes_nothing(style: Callable[[Any], Any]) -> None:
+    w = st.ones(3)
+    held = w.data
+
+    def give(y: st.Tensor) -> None:
+        w.data = y
+
+    with pytest.raises(ShapeError, match="broadcast"):
+        style(give)(st.ones(2))
+    w[0] = 7
+    assert held.tolist() == w.tolist() == [7, 1, 1]

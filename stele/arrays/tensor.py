@@ -371,8 +371,9 @@ class Tensor(Familiar):
     @public
     def data(self, new: Any) -> None:
         if not (isinstance(new, Tensor) and new.is_part(self, detached, None)):     # x.data += y has written it
+            broadcast((y := constant(new, self.dtype)).value, self.value.shape)     # or nothing has changed
             leave(self)
-            self.assign(new)
+            self.assign(y)
 
     @public
     def assign(self, new: Any) -> Tensor:

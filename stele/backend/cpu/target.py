@@ -26,8 +26,6 @@ _LEVELS = {
     "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
 }
 
-_CACHES = "/sys/devices/system/cpu/cpu0/cache/index{}"
-
 _ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
@@ -144,7 +142,7 @@ class _Caches(TypedDict):
 
 def _cache_bytes(**found: Unpack[_Caches]) -> _Caches:
     """Sizes of the data caches, as sysfs says them (`48K`, `2M`), the given ones where it does not."""
-    for index in itertools.takewhile(os.path.isdir, map(_CACHES.format, itertools.count())):
+    for index in map("/sys/devices/system/cpu/cpu0/cache/index{}".format, range(8)):
         try:
             level, kind, size = (Path(index, name).read_text().strip() for name in ("level", "type", "size"))
         except OSError:
