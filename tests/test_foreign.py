@@ -109,6 +109,26 @@ def test_every_type_of_c(kind: str, name: str) -> None:
     assert made.tolist() == [w[3]] and made.dtype == x.dtype
 
 
+cosine = st.foreign(C.cos, "double(double)", vjp=lambda g, y, x: -g * own_sine(x))
+own_sine = st.foreign(C.sin, "double(double)", jvp=lambda dx, y, x: cosine(x) * dx[0])
+
+
+def test_derivatives_that_call_functions_of_c() -> None:
+    x = st.tensor([0.5, 1.0, 2.0], dtype="float64")
+    n = x.numpy()
+    total = lambda x: cosine(x).sum()
+    np.testing.assert_allclose(st.grad(total)(x), -np.sin(n))
+    np.testing.assert_allclose(st.compile(st.grad(total), dims={"x": {0: "n"}})(x), -np.sin(n))
+    np.testing.assert_allclose(st.compile(st.vmap(st.grad(cosine)))(x), -np.sin(n))
+    np.testing.assert_allclose(st.jvp(own_sine, (x,), (x,))[1], n * np.cos(n))
+    np.testing.assert_allclose(st.hessian(total)(x), np.diag(-np.cos(n)), atol=1e-12)
+    twice = lambda x: st.scan(lambda c, _: (cosine(c), None), x, st.arange(2))[0].sum()
+    np.testing.assert_allclose(st.compile(st.grad(twice))(x), np.sin(np.cos(n)) * np.sin(n))
+    p = x.detach().requires_grad_()
+    cosine(p).sum().backward()
+    np.testing.assert_allclose(p.grad, -np.sin(n))
+
+
 def test_derivatives() -> None:
     x, w = st.tensor(np.array([3.0, 1.0])), st.tensor(np.array([4.0, 1.0]))
     for f in (lambda x: hypot(x, w).sum(), lambda x: sine(x).sum(), lambda x: (sine(x) * hypot(x, 2.0)).sum()):

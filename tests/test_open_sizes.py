@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import random
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import fields
@@ -15,6 +16,8 @@ from stele import nn, optim
 from stele.arrays.opensize import OpenSize
 from stele.eager.replay import OPS
 from stele.errors import ShapeError
+from stele.ir.sizes import at, size
+from stele.kernel.index import is_positive
 from stele.tracing import tree
 
 RNG = np.random.default_rng(3)
@@ -122,6 +125,42 @@ def test_convolutions_of_other_axes_are_one_program(name: str, axes: int, option
         for a, b in zip(f(x, weights), law(x, weights)):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-4 * np.abs(b.numpy()).max())
     assert f.compiles == 1
+
+
+@pytest.mark.parametrize("k, channels", [(3, (8, 4)), (2, (4, 4)), (2, (8, 1))], ids=str)
+def test_strided_and_transposed_of_open_images_with_channels_last(k: int, channels: tuple[int, int]) -> None:
+    """A padding that depends on the size makes the next one a quotient that falls as the size grows."""
+    o, p = channels
+    w, back = drawn(o, 1, k, k), drawn(o, p, 2, 2)
+
+    def f(x: Any) -> Any:
+        x = st.permute(x, (0, 3, 1, 2))
+        total = [max((-(-n // 2) - 1) * 2 + k - n, 0) for n in x.shape[2:]]
+        y = st.conv2d(x, w, stride=2, padding=tuple((t // 2, t - t // 2) for t in total))
+        return st.permute(nn.functional.conv_transpose2d(y, back, stride=2), (0, 2, 3, 1))
+
+    program = st.compile(f, dims={"x": {0: "n", 1: "h", 2: "w"}})
+    for shape in ((2, 8, 12, 1), (1, 5, 4, 1)):
+        x = drawn(*shape)
+        np.testing.assert_allclose(program(x).numpy(), f(x).numpy(), rtol=1e-4, atol=1e-4)
+    assert program.compiles == 1
+
+
+def test_what_is_positive_at_every_size_is_so_at_each() -> None:
+    rng, found = random.Random(0), 0
+    n, h = size("n"), size("h")
+
+    def part(deep: bool) -> Any:
+        if deep and rng.random() < 0.5:
+            return (part(False) * rng.randint(-2, 2) + part(False) + rng.randint(-3, 3)) // rng.randint(2, 3)
+        return rng.choice([n, h, rng.randint(-3, 4)])
+
+    for _ in range(5_000):
+        x = part(True) * part(True) * rng.randint(-2, 2) + part(True) + rng.randint(-3, 4)
+        if is_positive(x):
+            found += 1
+            assert all(at(x, {"n": a, "h": b}) > 0 for a in range(1, 8) for b in range(1, 8)), x
+    assert found > 500 and is_positive(n * -2 + (h * -1) // 2 * -2 + n * 2 + h)
 
 
 def test_a_network_of_convolutions_trains_at_any_image_size() -> None:

@@ -28,11 +28,12 @@ R = TypeVar("R")
 
 
 class Inner(Body):
-    """The inside of a function with derivatives of its own: what it reads outside are `given` values, or noted."""
+    """The inside of a function with derivatives of its own, or of one of these, which `derives`: what it reads outside
+    are `given` values, or noted."""
 
-    def __init__(self, what: str, outer: Tracing | None, given: dict[int, Live]) -> None:
+    def __init__(self, what: str, outer: Tracing | None, given: dict[int, Live], derives: bool) -> None:
         super().__init__(what, outer, ())
-        self.given, self.reads = given, dict[Value, Handle]()
+        self.given, self.reads, self.derives = given, dict[Value, Handle](), derives
 
     def read(self, handle: Handle) -> Live:
         if id(handle) in self.given:
@@ -68,7 +69,8 @@ class Own(Aside):
     def inside(self, entry: Sequence[Live]) -> Inner:
         """Where it runs on these symbols."""
         behind = entry[len(self.places):]
-        return Inner(f"the derivative of {self.f.__name__}", TRACING.get(), dict(zip(map(id, self.handles), behind)))
+        given = dict(zip(map(id, self.handles), behind))
+        return Inner(f"the derivative of {self.f.__name__}", TRACING.get(), given, True)
 
     def graph(self, x: Sequence[Type], y: Sequence[Type]) -> Graph:
         entry = [symbol(f"x{k}", t) for k, t in enumerate(x)]
@@ -140,6 +142,11 @@ class Push(Own):
         return matched(self, "tangent", change, made, of)
 
 
+def is_derivative(at: Tracing | None) -> bool:
+    """Whether what is traced is, or is within, a derivative that came with a function."""
+    return isinstance(at, Inner) and at.derives or isinstance(at, Body) and is_derivative(at.outer)
+
+
 def pair(made: Any, f: Callable[..., Any]) -> tuple[Any, Any]:
     """A result and what comes with it."""
     if not isinstance(made, tuple) or len(made) != 2:   # type: ignore[reportUnknownArgumentType]
@@ -183,7 +190,7 @@ def derived(rule: Callable[..., Own], call: Callable[..., Any], args: tuple[Any,
     operands = Operands(numbers=False)
     x = [operands.value(constant(leaves[k])) for k in places]
     entry = [symbol(f"x{k}", v.type) for k, v in enumerate(x)]
-    with tracing_into(body := Inner(name, TRACING.get(), {})):
+    with tracing_into(body := Inner(name, TRACING.get(), {}, False)):
         given = {k: Tensor(v) for k, v in zip(places, entry)}
         args, kwargs = tree.unflatten(spec, [given.get(k, leaf) for k, leaf in enumerate(leaves)])
         made, out = tree.flatten(call(*args, **kwargs))

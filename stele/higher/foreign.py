@@ -13,11 +13,12 @@ import numpy as np
 from stele.arrays.functions import broadcast_to
 from stele.arrays.sized import broadcast_shapes
 from stele.arrays.tensor import Operands, Tensor, constant, tensor, tensors
-from stele.eager.handle import GRAD
+from stele.eager.handle import GRAD, TRACING
 from stele.errors import ArgumentError, DTypeError, kind
 from stele.higher.called import parts
-from stele.higher.custom import custom_gradient, custom_jvp
+from stele.higher.custom import custom_gradient, custom_jvp, is_derivative
 from stele.ir.door import public
+from stele.ir.graph import literal
 from stele.ir.types import DType, int64
 from stele.ops.arguments import flag, function
 from stele.ops.foreign import HINT, Foreign, Held, Part, Prototype, prototype_of
@@ -63,17 +64,17 @@ def foreign(f: Any, signature: str | None = None, *, vjp: Callable[..., Any] | N
     said = signature if signature is not None else signature_of(f)
     if not isinstance(said, str):
         raise ArgumentError(f"signature of foreign is a text, got {kind(said)}", hint=HINT)
-    p, place = prototype_of(said), tensor(address_of(f), dtype=int64)
+    p, place = prototype_of(said), tensor(address := address_of(f), dtype=int64)
     if (own := signature_of(f)) is not None and not agrees(prototype_of(own), p):
         raise ArgumentError(f"this function is {own!r}, which {said!r} is not", hint="Leave the signature out.")
-    plainly = caller(Foreign(said, 0, not flag(threads, "threads of foreign"), Held(f)), p, place)
+    plainly = caller(Foreign(said, 0, not flag(threads, "threads of foreign"), Held(f)), p, place, address)
     if formula is not None:
         return public(meant(plainly, formula, p))
     return public(differentiable(plainly, vjp, jvp))
 
 
-def caller(op: Foreign, p: Prototype, place: Tensor) -> Callable[..., Any]:
-    """A function of tensors that calls it."""
+def caller(op: Foreign, p: Prototype, place: Tensor, address: int) -> Callable[..., Any]:
+    """A function of tensors that calls it. A derivative, which takes no more operands, has its address in the code."""
     def plainly(*x: Any) -> Any:
         operands = Operands(numbers=False)
         given = [*fitted(p, x)]
@@ -81,7 +82,8 @@ def caller(op: Foreign, p: Prototype, place: Tensor) -> Callable[..., Any]:
             shape = broadcast_shapes(*(a.shape for a in given))
             given = [a if a.shape == () else broadcast_to(a, shape) for a in given]
         values = [operands.value(a) for a in given]
-        return tensors(parts(op(*values, place.value)), operands.differentiable and GRAD.get())
+        where = literal(address, int64) if is_derivative(TRACING.get()) else place.value
+        return tensors(parts(op(*values, where)), operands.differentiable and GRAD.get())
 
     return plainly
 

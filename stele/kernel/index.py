@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stele.ir.sizes import Dim, Named, Quotient, Size, at, divide, names, normal, of
+from stele.ir.sizes import Dim, Monomial, Named, Quotient, Size, at, divide, names, normal, of
 from stele.ir.types import Shape, product
 
 Ranges = Mapping[str, Dim]
@@ -109,8 +109,20 @@ def minimum(x: Dim, ranges: Ranges) -> Dim | None:
 
 
 def is_positive(x: Dim) -> bool:
-    """Whether an expression over sizes is surely > 0 (a size is at least 1)."""
-    return at(x, dict.fromkeys(names(x), 1)) > 0 and all(k > 0 or not m for m, k in of(x).terms)
+    """Whether an expression over sizes is surely > 0 (a size is at least 1): it is at ones, and no term ever falls."""
+    return at(x, dict.fromkeys(names(x), 1)) > 0 and all(way(m, k) > 0 or not m for m, k in of(x).terms)
+
+
+def way(monomial: Monomial, k: int) -> int:
+    """1 where a term never falls as sizes grow, -1 where it never grows, 0 where neither is known."""
+    sign = 1 if k > 0 else -1
+    for atom in monomial:
+        if isinstance(atom, Quotient):
+            inner = {way(*term) for term in atom.x.terms if term[0]}
+            step = inner.pop() if len(inner) == 1 else 0
+            is_signed = step * atom.at(dict.fromkeys(names(atom.x), 1)) >= 0
+            sign *= step if is_signed or len(monomial) == 1 else 0
+    return sign
 
 
 def is_inside(x: Dim, low: Dim, high: Dim, ranges: Ranges) -> bool:
