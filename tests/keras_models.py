@@ -211,6 +211,8 @@ def masked(k: Any) -> Any:
     a = L.Attention()([e, e])
     own = L.Embedding(7, 4, mask_zero=True)(x)      # attention of many heads takes the mask of what it is given away
     h = L.MultiHeadAttention(2, 3)(own, own, use_causal_mask=True)
+    rows = L.Embedding(7, 4, mask_zero=True)(x)     # with dropout, what sees nothing is zero
+    h = L.Concatenate()([h, L.MultiHeadAttention(2, 3, dropout=0.1)(rows, rows)])
     return k.Model(x, [y, z, L.SimpleRNN(2)(m), a, h, L.Softmax()(L.Dense(2)(y)[..., 0]), L.Concatenate()([e, y])])
 
 

@@ -231,6 +231,10 @@ def test_weights_are_found_under_other_names_and_turned() -> None:
     assert (found.kept, found.renamed, found.left, found.new) == (("b",), (("c", "y"),), ("d",), ("n",))
     (old, new, axes), = found.transposed
     assert (old, new) == ("a", "x") and np.array_equal(a.transpose(axes), a.transpose(3, 2, 0, 1))
+    ones = np.ones(3)
+    names = "1.weight", "1.running_var"
+    assert moves(dict.fromkeys(names, ones), {f"w[{n!r}]": ones for n in names}).renamed == tuple(
+        (n, f"w[{n!r}]") for n in names)
 
 
 def test_differences_are_those_of_dtypes_and_shapes_too() -> None:

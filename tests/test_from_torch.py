@@ -201,6 +201,8 @@ def test_open_sizes_with_bounds() -> None:
     own, other = stt.from_torch(model, (x,), dims={"input": {3: t.export.Dim("w", min=3)}}), t.randn(2, 1, 8, 12)
     assert own.dims == {"input": {3: "w"}}
     close(own(st.from_dlpack(other)), model(other))
+    even = stt.from_torch(t.nn.PixelUnshuffle(2), t.ones(1, 1, 4, 4), dims={"input": {3: 2 * t.export.Dim("w")}})
+    assert st.compile(even, dims=even.dims)(st.ones(1, 1, 4, 10)).shape == (1, 4, 2, 5)
 
 
 @needs_torch
@@ -489,6 +491,15 @@ def test_containers_of_arguments_and_results() -> None:
         own(st.zeros((3, 3, 8, 8)), both=True)
     with pytest.raises(ArgumentError, match="dims names 'y'; the tensors given are x"):
         stt.from_torch(module, args, dims={"y": {0: "n"}})
+    for dims, words in ((["x"], "dims of from_torch must be a dict"),
+                        ({"x": ["n"]}, r"dims\['x'\] of from_torch must be a dict"),
+                        ({"x": {7: "n"}}, "names axis 7 of 'x', which has 4 axes"),
+                        ({"x": {0: 3}}, "must be a name or a torch.export.Dim, got 3"),
+                        ({"x": {0: "2n"}}, r"an identifier, got '2n'.*2 \* torch.export.Dim")):
+        with pytest.raises(ArgumentError, match=words):
+            stt.from_torch(module, args, dims=dims)     # type: ignore[reportArgumentType]
+    with pytest.raises(ArgumentError, match="An example of size 1 stays 1"):
+        stt.from_torch(torch().nn.Linear(2, 2), torch().ones(1, 2), dims={"input": {0: "n"}})
     with pytest.raises(ArgumentError, match=r"takes a torch.nn.Module, got function"):
         stt.from_torch(lambda x: x, args)
 
@@ -631,6 +642,9 @@ def test_a_function_of_pytorch_as_an_op() -> None:
     for g in (st.grad(loss, (0, 1)), st.compile(st.grad(loss, (0, 1)))):
         for a, b in zip(g(x, y), wanted):
             np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-5)
+    layer = t.nn.Linear(2, 3)
+    own = st.compile(st.grad(lambda x: stt.from_torch_function(layer)(x).sum()))
+    np.testing.assert_allclose(own(st.ones(1, 2)).numpy()[0], layer.weight.detach().sum(0).numpy(), 1e-5)
     erf = stt.from_torch_function(t.erf, shape=lambda x: x)
     third = lambda f: st.grad(st.grad(st.grad(f)))(st.tensor(0.5)).item()
     assert abs(third(erf) - third(st.erf)) < 1e-5

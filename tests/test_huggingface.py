@@ -170,6 +170,19 @@ def test_names_of_older_checkpoints_are_understood(tmp_path: Path) -> None:
         agree(answers(huggingface.load(folder), kind, backend="reference"), kind)
 
 
+@pytest.mark.parametrize("kind", ["bert", "vit-features"])
+def test_folders_without_a_pooler_give_features_alone(kind: str, tmp_path: Path) -> None:
+    whole = huggingface.load(folder := write(tmp_path / kind, SAYS[kind]))
+    kept = {n: a for n, a in weights(SAYS[kind]["shapes"]).items() if not n.startswith("pooler.")}
+    save_file(kept, folder / "model.safetensors")
+    x = st.tensor(next(iter(inputs(kind).values())))
+    features, pooled = huggingface.load(folder)(x)
+    assert pooled is None and bool((features == whole(x)[0]).all())
+    save_file({n: a for n, a in kept.items() if "embedding" not in n}, folder / "model.safetensors")
+    with pytest.raises(DataError, match=r"missing: embeddings"):
+        huggingface.load(folder)
+
+
 def test_dtypes(tmp_path: Path) -> None:
     folder = write(tmp_path / "model", SAYS["vit"])
     half = {n: a.astype(np.float16) for n, a in weights(SAYS["vit"]["shapes"]).items()}

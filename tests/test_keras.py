@@ -21,6 +21,8 @@ import stele as st
 from stele import optim
 from stele.errors import ArgumentError, DataError, ShapeError
 from stele.interop import keras
+from stele.interop.keras import KerasModule
+from stele.interop.keras.model import Graph, Input, Ref
 from stele.interop.keras.reader import kind_of
 from stele.interop.keras.run import order
 
@@ -285,6 +287,18 @@ def test_inputs_go_in_by_place_by_name_and_in_containers(loaded: Any) -> None:
             model(*wrong)
     with pytest.raises(ArgumentError, match=r"no input 'rihgt'.*Did you mean 'right'"):
         model(left=x, rihgt=z)
+
+
+def test_inputs_of_a_dict_are_open_under_its_names() -> None:
+    refs = {"b": Ref("one", 0, 0), "a": Ref("two", 0, 0)}
+    known = {name: Input(name, (None, 2), "float32") for name in ("one", "two")}
+    model = KerasModule(Graph(refs, refs, known, (), ()), {})
+    assert model.dims == {"a": {0: "batch"}, "b": {0: "batch"}}
+    f = st.compile(model, dims=model.dims)
+    for n in (2, 3):
+        made = f(a=st.ones((n, 2)), b=st.zeros((n, 2)))
+        assert made["a"].shape == (n, 2) and float(made["a"].min()) == 1 and float(made["b"].max()) == 0
+    assert f.compiles == 1
 
 
 def members(kind: str = "mlp") -> dict[str, bytes]:

@@ -16,7 +16,7 @@ from stele import nn, optim
 from stele.arrays.opensize import OpenSize
 from stele.eager.replay import OPS
 from stele.errors import ShapeError
-from stele.ir.sizes import at, size
+from stele.ir import sizes
 from stele.kernel.index import is_positive
 from stele.tracing import tree
 
@@ -148,7 +148,7 @@ def test_strided_and_transposed_of_open_images_with_channels_last(k: int, channe
 
 def test_what_is_positive_at_every_size_is_so_at_each() -> None:
     rng, found = random.Random(0), 0
-    n, h = size("n"), size("h")
+    n, h = sizes.size("n"), sizes.size("h")
 
     def part(deep: bool) -> Any:
         if deep and rng.random() < 0.5:
@@ -159,7 +159,7 @@ def test_what_is_positive_at_every_size_is_so_at_each() -> None:
         x = part(True) * part(True) * rng.randint(-2, 2) + part(True) + rng.randint(-3, 4)
         if is_positive(x):
             found += 1
-            assert all(at(x, {"n": a, "h": b}) > 0 for a in range(1, 8) for b in range(1, 8)), x
+            assert all(sizes.at(x, {"n": a, "h": b}) > 0 for a in range(1, 8) for b in range(1, 8)), x
     assert found > 500 and is_positive(n * -2 + (h * -1) // 2 * -2 + n * 2 + h)
 
 

@@ -144,7 +144,7 @@ class Push(Own):
 
 def is_derivative(at: Tracing | None) -> bool:
     """Whether what is traced is, or is within, a derivative that came with a function."""
-    return isinstance(at, Inner) and at.derives or isinstance(at, Body) and is_derivative(at.outer)
+    return isinstance(at, Body) and ((isinstance(at, Inner) and at.derives) or is_derivative(at.outer))
 
 
 def pair(made: Any, f: Callable[..., Any]) -> tuple[Any, Any]:

@@ -64,7 +64,8 @@ def moves(before: Mapping[str, Array], after: Mapping[str, Array]) -> Moves:
         if name in kept:
             continue
         if (old := found.get(key(x))):
-            renamed.append((old.pop(), name))
+            # of equal numbers, new statistics of layers among them, those that the name speaks of
+            renamed.append((old.pop(next((k for k, was in enumerate(old) if was in name), -1)), name))
             continue
         turned = next(((old.pop(), p) for p in turns(x) if (old := found.get(key(x.transpose(p))))), None)
         if turned:

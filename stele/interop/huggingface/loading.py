@@ -68,7 +68,10 @@ def load(folder: str | Path, dtype: Any = "float32") -> nn.Module:
         return llama2c.load(where).to(kind).eval()
     config, weights = read(where)
     model = architecture(config)(config).to(kind)
-    model.load_state_dict(fitted(model, weights))
+    state = fitted(model, weights)
+    if isinstance(model, bert.BertModel | vit.ViTModel) and not any(name.startswith("pooler.") for name in state):
+        model.pooler = None     # saved without one, of which configurations say nothing
+    model.load_state_dict(state)
     return model.eval()
 
 

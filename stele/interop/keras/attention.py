@@ -62,8 +62,10 @@ def heads(c: Call, query: Any, value: Any, key: Any = None, query_mask: Any = No
     mask = both(mask, None if near is None else close(query.shape[1], value.shape[1], near))
     mask = mask[:, None] if mask is not None and mask.ndim == 3 else mask
     k, v = (st.repeat(one, q.shape[1] // one.shape[1], axis=1) if one.shape[1] < q.shape[1] else one for one in (k, v))
-    shares = chosen(q @ st.swapaxes(k, -1, -2) * q.shape[-1] ** -0.5, mask)
-    found = F.dropout(shares, c.options.number("dropout", 0.0), c.run.training) @ v
+    shares, dropped = chosen(q @ st.swapaxes(k, -1, -2) * q.shape[-1] ** -0.5, mask), c.options.number("dropout", 0.0)
+    if mask is not None and (dropped or return_attention_scores or len(shape) != 3):
+        shares = st.where(mask, shares, 0.0)    # what sees nothing is zero there, and else the mean of all
+    found = F.dropout(shares, dropped, c.run.training) @ v
     found = found * st.sigmoid(projected(c, "gate", query)) if c.options.flag("use_gate") else found
     kernel, bias = c["attention_output/kernel"], c["attention_output/bias"]
     wide = st.swapaxes(found, 1, 2).reshape((*query.shape[:2], -1)) @ kernel.reshape((-1, *kernel.shape[2:]))

@@ -42,7 +42,8 @@ class KerasModule(Imported):
     def __init__(self, graph: Graph, weights: Mapping[str, st.Tensor]) -> None:
         self.graph = instance(graph, "graph of a KerasModule", Graph)
         self.weights = dict(mapping(weights, "weights of a KerasModule"))
-        self.names = [graph.known[name].name for name in order(graph)]
+        own = {ref.layer: key for key, ref in graph.inputs.items()} if isinstance(graph.inputs, dict) else {}
+        self.names = [own.get(layer, graph.known[layer].name) for layer in order(graph)]
         self.name_inputs(self.names)
 
     def forward(self, *x: Any, **named: Any) -> Any:
@@ -56,10 +57,7 @@ class KerasModule(Imported):
             x, named = (), {**x[0], **named}
         if len(x) == 1 and isinstance(x[0], list | tuple):
             x = tuple(x[0])
-        if isinstance(self.graph.inputs, dict):     # a model may call its inputs otherwise than their layers
-            named = {self.graph.inputs[name].layer if name in self.graph.inputs else name: one
-                     for name, one in named.items()}
-        names = dict(zip(self.names, keys)) | {key: key for key in keys}
+        names = {key: key for key in keys} | dict(zip(self.names, keys))
         for name in named.keys() - names.keys():
             raise unheard("the model has no input", name, self.names)
         given = {**dict(zip(keys, x)), **{names[name]: one for name, one in named.items()}}
@@ -71,7 +69,8 @@ class KerasModule(Imported):
     @property
     def dims(self) -> dict[str, dict[int, str]]:
         """The open sizes by input and axis, for `st.compile`: one program for all of them."""
-        return {i.name: axes for i in map(self.graph.known.__getitem__, order(self.graph)) if (axes := {
+        inputs = map(self.graph.known.__getitem__, order(self.graph))
+        return {name: axes for name, i in zip(self.names, inputs) if (axes := {
             k: "batch" if k == 0 else f"{re.sub(r'[^0-9A-Za-z_]', '_', i.name)}_{k}"
             for k, n in enumerate(i.shape or ()) if n is None})}
 

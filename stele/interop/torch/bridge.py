@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cache, reduce, wraps
+from importlib import import_module
 from operator import add
 from typing import Any
 
@@ -255,7 +256,9 @@ def meta(f: Call, types: Sequence[Any]) -> Any:
             raise ShapeError(f"the result for open sizes {t} cannot be asked of PyTorch",
                              hint="Say it: from_torch_function(f, shape=lambda x: (x.shape, x.dtype)).")
     kinds = torch()
-    made = f(*(kinds.empty(tuple(t.shape), dtype=getattr(kinds, t.dtype.name), device="meta") for t in types))
+    # fakes go with true tensors, such as the weights of a module
+    with import_module("torch._subclasses").FakeTensorMode(allow_non_fake_inputs=True):
+        made = f(*(kinds.empty(tuple(t.shape), dtype=getattr(kinds, t.dtype.name)) for t in types))
     said = [(tuple(y.shape), named(y.dtype)) for y in (made if isinstance(made, tuple | list) else (made,))]
     return said if isinstance(made, tuple | list) else said[0]
 

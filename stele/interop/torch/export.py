@@ -16,12 +16,14 @@ from stele.interop.torch.gradients import own_functions_refused, stopped
 from stele.interop.torch.program import Graph, Input, Node, Program, Ref
 from stele.interop.torch.table import RULES
 from stele.ir.types import DTYPES
+from stele.ops.arguments import mapping
 
 PLACES = frozenset(["layout", "device", "pin_memory", "memory_format", "non_blocking", "generator"])
 """Arguments that say where results lie."""
 HINTS = {
+    "to be a constant (1)": "An example of size 1 stays 1: give one of size 2 or more.",
     "specialized it to be a constant": "Write x.shape[k] for the number in forward, or leave the axis out of dims.",
-    "satisfy the generated guard": 'Give the size with its bounds: dims={"x": {0: torch.export.Dim("n", min=3)}}.',
+    "satisfy the generated guard": 'Give the size with bounds: dims={"x": {0: torch.export.Dim("n", min=3, max=64)}}.',
     "data-dependent expression": "Choose by torch.where(test, a, b), or by torch.cond(test, f, g, operands).",
 }
 """What to write, by what the exporter says."""
@@ -47,12 +49,9 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: 
     opened: dict[str, Any] = {}
     names = argument_names(module, len(args), kwargs)
     given = dict(zip(names, [*args, *kwargs.values()]))
+    known = {path: x.ndim for name, x in given.items() for path, x in tensors(x, name)}
+    checked(dims, known)
     found = {name: spread(x, name, dims, opened) for name, x in given.items()}
-    known = [path for name, x in given.items() for path in paths(x, name)]
-    for path in dims.keys() - set(known):
-        guess = nearest(path, known)
-        raise ArgumentError(f"dims names {path!r}; the tensors given are {', '.join(known)}",
-                            hint=f"Did you mean {guess!r}?" if guess else None)
     shapes = (tuple(found[n] for n in names[:len(args)]), {n: found[n] for n in kwargs})
     opened_by_name = merged(module, names, len(args), *shapes) if dims else None
     try:
@@ -95,12 +94,30 @@ def argument_names(module: Any, n: int, kwargs: Mapping[str, Any]) -> list[str]:
     return [*named[:n], *kwargs]
 
 
-def paths(x: Any, path: str) -> Iterator[str]:
-    """The paths of the tensors in an argument."""
+def checked(dims: Any, known: Mapping[str, int]) -> None:
+    """Raises ArgumentError where `dims` does not name axes of tensors, whose numbers of axes are `known` by path."""
+    for path, axes in mapping(dims, "dims of from_torch").items():
+        if path not in known:
+            guess = nearest(path, known)
+            raise ArgumentError(f"dims names {path!r}; the tensors given are {', '.join(known)}",
+                                hint=f"Did you mean {guess!r}?" if guess else None)
+        for axis, name in mapping(axes, f"dims[{path!r}] of from_torch").items():
+            if type(axis) is not int or not -known[path] <= axis < known[path]:
+                raise ArgumentError(f"dims names axis {axis!r} of {path!r}, which has {known[path]} axes")
+            if isinstance(name, str) and not name.isidentifier():
+                raise ArgumentError(f"a size in dims[{path!r}] needs a name that is an identifier, got {name!r}",
+                                    hint='Multiples are PyTorch\'s: 2 * torch.export.Dim("n").')
+            kinds = torch().export.Dim
+            if not isinstance(name, str | kinds | type(kinds.AUTO)):
+                raise ArgumentError(f"a size in dims[{path!r}] must be a name or a torch.export.Dim, got {name!r}")
+
+
+def tensors(x: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """The tensors in an argument, by their paths."""
     if isinstance(x, torch().Tensor):
-        yield path
+        yield path, x
     for key, part in parts(x):
-        yield from paths(part, f"{path}.{key}")
+        yield from tensors(part, f"{path}.{key}")
 
 
 def parts(x: Any) -> list[tuple[Any, Any]]:

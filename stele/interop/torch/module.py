@@ -80,7 +80,7 @@ class TorchModule(Imported):
         for name, tree in zip(self.program.names, self.program.args):
             for k, path in leaf_paths(tree, name):
                 opened = {a: n for a, n in enumerate(inputs[k].shape or ()) if isinstance(n, str)}
-                found |= {path: {a: re.sub(r"\W", "_", n) for a, n in opened.items()}} if opened else {}
+                found |= {path: {a: re.sub(r"^(?=\d)|\W", "_", n) for a, n in opened.items()}} if opened else {}
         return found
 
     def extra_repr(self) -> str:
