@@ -13,7 +13,7 @@ import numpy as np
 from stele.arrays.looking import is_traced
 from stele.arrays.tensor import Tensor, constant
 from stele.eager.handle import TRACING, tracing_into
-from stele.errors import TraceError
+from stele.errors import ArgumentError, TraceError
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.origin import here, lines
@@ -36,7 +36,7 @@ def print(*what: Any, sep: str = " ", end: str = "\n", where: bool = True, **nam
     `sep` between and `end` behind; where its first part is a text with braces, it is what `str.format` makes of it
     with the others and those that are `named`. With `where` the line of the call stands behind it. Tensors of any
     dtype and shape are shown as NumPy's arrays are. Raises TraceError for tensors of `st.placeholder`, whose
-    functions have no order.
+    functions have no order, and, when it runs, ArgumentError for braces that it cannot fill.
 
     >>> @st.compile
     ... def f(x):
@@ -51,7 +51,11 @@ def print(*what: Any, sep: str = " ", end: str = "\n", where: bool = True, **nam
     def show(*what: Any, **named: Any) -> None:
         first, *others = what or ("",)
         if isinstance(first, str) and "{" in first:
-            text = first.format(*others, **named)
+            try:
+                text = first.format(*others, **named)
+            except (IndexError, KeyError, TypeError, ValueError) as error:
+                raise ArgumentError(f"print cannot fill {first!r:.80}: {error}{place}", hint="Give a part or a name "
+                                    "for each of its braces; {:.2f} is for tensors of one element.") from error
         else:
             text = sep.join(map(str, [*what, *(f"{name}={x}" for name, x in named.items())]))
         sys.stdout.write(f"{text}{place}{end}")
@@ -65,14 +69,16 @@ def callback(f: Callable[..., Any], *what: Any, **named: Any) -> None:
 
     `what` and `named` are its arguments: those that are tensors, or containers of them, as they are then; others as
     they are. Calls come in the order in which they are written, in loops once for each step. What f raises ends the
-    program. Of any dtypes and shapes. Raises TraceError for tensors of `st.placeholder`, ArgumentError for what is no
-    function.
+    program. Of any dtypes and shapes. A list or another container of yours that f fills is state, for which a function
+    is traced anew as it grows; a `queue.SimpleQueue`, a file or a logger is none. Raises TraceError for tensors of
+    `st.placeholder`, ArgumentError for what is no function.
 
-    >>> seen = []
+    >>> import queue
+    >>> seen = queue.SimpleQueue()
     >>> @st.compile
     ... def f(x):
-    ...     return st.fori_loop(0, 3, lambda k, x: (st.debug.callback(seen.append, x), x * 2)[1], x)
-    >>> f(st.tensor(1.0)).tolist(), [float(x) for x in seen]
+    ...     return st.fori_loop(0, 3, lambda k, x: (st.debug.callback(seen.put, x), x * 2)[1], x)
+    >>> f(st.tensor(1.0)).tolist(), [float(seen.get()) for _ in range(3)]
     (8.0, [1.0, 2.0, 4.0])
     """
     called(getattr(f, "__name__", "callback"), function(f, "what callback calls"), what, named)

@@ -1,6 +1,7 @@
 """Functions of a user's as ops, and prints and callbacks of programs: in every style, in order."""
 from __future__ import annotations
 
+import queue
 import threading
 from typing import Any
 
@@ -162,17 +163,26 @@ def test_prints_come_in_order_with_their_lines(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == "now [1. 1.]\n"
 
 
+@pytest.mark.parametrize("text", ["{} {}", "{y}", "{:.2f}", "{"])
+def test_braces_that_a_print_cannot_fill_are_told_with_the_line(text: str) -> None:
+    for f in (lambda x: (st.debug.print(text, x), x)[1], st.compile(lambda x: (st.debug.print(text, x), x)[1])):
+        with pytest.raises(ArgumentError, match=r"print cannot fill '.*test_user_ops.py:.*each of its braces"):
+            f(st.ones(2))
+
+
 def test_callbacks_keep_what_they_get_and_end_the_program_with_their_errors() -> None:
     seen: list[Any] = []
     step = lambda c: (st.debug.callback(seen.append, c), c * 2)[1]
     f = st.compile(lambda x: st.while_loop(lambda c: c < 10, step, x))
     assert int(f(st.tensor(1))) == 16 and [int(x) for x in seen] == [1, 2, 4, 8]
-    threads = [threading.Thread(target=lambda: f(st.tensor(3))) for _ in range(4)]
+    later = queue.SimpleQueue[Any]()        # which is no state, where a list would be traced anew as it grows
+    g = st.compile(lambda x: st.while_loop(lambda c: c < 10, lambda c: (st.debug.callback(later.put, c), c * 2)[1], x))
+    threads = [threading.Thread(target=lambda: g(st.tensor(3))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(int(x) for x in seen[4:]) == [3] * 4 + [6] * 4
+    assert sorted(int(later.get()) for _ in range(8)) == [3] * 4 + [6] * 4 and len(g.programs) == 1
 
     def fails(x: Any) -> None:
         raise ValueError(f"no {x}")
