@@ -207,6 +207,32 @@ def test_one_program_of_every_size(text: str, monkeypatch: pytest.MonkeyPatch) -
         close(*states, f"the state of {text}")
 
 
+@pytest.mark.parametrize("make, shape", [
+    (lambda: nn.BatchNorm1d(2), ("n", 2)), (lambda: nn.BatchNorm2d(2, momentum=None), ("n", 2, "height", 3)),
+    (lambda: nn.BatchNorm1d(2).eval(), ("n", 2)), (lambda: nn.InstanceNorm1d(2, affine=True), ("n", 2, 3)),
+    (lambda: nn.InstanceNorm1d(2, affine=True, track_running_stats=True), ("n", 2, 3)),
+    (lambda: nn.GroupNorm(1, 2), ("n", 2, 3))])
+def test_norms_of_placeholders_are_of_any_batch(make: Callable[[], Any], shape: tuple[Any, ...]) -> None:
+    symbolic, twin = make(), make()
+    x = st.placeholder(shape)
+    y = symbolic(x)
+    f = st.function([x], [y, *st.gradients((y * y * y).sum(), [symbolic.weight, symbolic.bias])])
+    for n in (3, 5, 0):
+        given = np.random.default_rng(n).normal(size=[n if k == "n" else 4 if isinstance(k, str) else k for k in shape])
+        z = twin(st.tensor(given.astype(np.float32)))
+        expected = [z, *st.gradients((z * z * z).sum(), [twin.weight, twin.bias])]
+        for a, b in zip(f(st.tensor(given.astype(np.float32))), expected, strict=True):
+            close([a.detach().numpy()], [b.detach().numpy()], f"{twin} of {n}")
+
+
+def test_a_lazy_instance_norm_has_what_pytorchs_has() -> None:
+    layer = nn.LazyInstanceNorm1d()
+    assert layer(st.zeros((2, 3, 4))).shape == (2, 3, 4)
+    assert sorted(layer.state_dict()) == ["bias", "num_batches_tracked", "running_mean", "running_var", "weight"]
+    plain = nn.LazyInstanceNorm1d(1e-3, 0.1, False, track_running_stats=False)
+    assert plain(st.zeros((2, 3, 4))).shape == (2, 3, 4) and not plain.state_dict()
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_all_styles_agree(name: str) -> None:
     call = Call(LAYERS[name][-1])

@@ -27,13 +27,15 @@ class Lazy(Module):
 
     becomes: ClassVar[Any]
     axis: ClassVar[int] = 1
+    beyond: ClassVar[tuple[str, ...]] = ()      # what it has unless told otherwise, other than what it becomes
 
     @speaks
     def __init__(self, *args: Any, **options: Any) -> None:
         if said := unfit(signature(self.becomes), (1, *args), options):
             raise ArgumentError(f"{type(self).__name__} cannot be called so: {said}",
                                 hint=f"Beside its size it takes what {self.becomes.__name__} does.")
-        self._wanting = args, options
+        given = signature(self.becomes).bind(1, *args, **options).arguments
+        self._wanting = args, {**{name: True for name in self.beyond if name not in given}, **options}
 
     def extra_repr(self) -> str:
         if self._wanting is None:
@@ -191,6 +193,8 @@ class LazyBatchNorm3d(Lazy, BatchNorm3d):
 class LazyInstanceNorm1d(Lazy, InstanceNorm1d):
     """An `InstanceNorm1d` whose num_features are the channels of its first input; `args`, `options` are others of it.
 
+    `affine` and `track_running_stats` are True unless given, as PyTorch has them here.
+
     The parameters are made by the first call; before it, asking for them raises GraphError.
     Signals are (N, C, L) or (C, L); float32 without another dtype of theirs. Raises ShapeError for other shapes,
     DTypeError for complex numbers.
@@ -199,11 +203,13 @@ class LazyInstanceNorm1d(Lazy, InstanceNorm1d):
     (2, 3, 4)
     """
 
-    becomes, axis = InstanceNorm1d, -2
+    becomes, axis, beyond = InstanceNorm1d, -2, ("affine", "track_running_stats")
 
 
 class LazyInstanceNorm2d(Lazy, InstanceNorm2d):
     """An `InstanceNorm2d` whose num_features are the channels of its first input; `args`, `options` are others of it.
+
+    `affine` and `track_running_stats` are True unless given, as PyTorch has them here.
 
     The parameters are made by the first call; before it, asking for them raises GraphError.
     Images are (N, C, H, W) or (C, H, W); float32 without another dtype of theirs. Raises ShapeError for other shapes,
@@ -213,11 +219,13 @@ class LazyInstanceNorm2d(Lazy, InstanceNorm2d):
     (3, 4, 4)
     """
 
-    becomes, axis = InstanceNorm2d, -3
+    becomes, axis, beyond = InstanceNorm2d, -3, ("affine", "track_running_stats")
 
 
 class LazyInstanceNorm3d(Lazy, InstanceNorm3d):
     """An `InstanceNorm3d` whose num_features are the channels of its first input; `args`, `options` are others of it.
+
+    `affine` and `track_running_stats` are True unless given, as PyTorch has them here.
 
     The parameters are made by the first call; before it, asking for them raises GraphError.
     Volumes are (N, C, D, H, W) or (C, D, H, W); float32 without another dtype of theirs. Raises ShapeError for other
@@ -227,4 +235,4 @@ class LazyInstanceNorm3d(Lazy, InstanceNorm3d):
     (2, 3, 4, 4, 4)
     """
 
-    becomes, axis = InstanceNorm3d, -4
+    becomes, axis, beyond = InstanceNorm3d, -4, ("affine", "track_running_stats")

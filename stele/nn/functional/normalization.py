@@ -10,11 +10,13 @@ import numpy as np
 from stele.arrays import functions as F
 from stele.arrays.checked import checked
 from stele.arrays.creation import ones_like, zeros_like
+from stele.arrays.opensize import opened
+from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor, TensorLike, constant, lift
 from stele.errors import ShapeError
 from stele.ir.graph import Value
-from stele.ir.sizes import quotient
-from stele.ir.types import float32, is_zero, product, promote, same, show
+from stele.ir.sizes import Dim, quotient
+from stele.ir.types import SIZES, float32, is_zero, product, promote, same, show
 from stele.ops import functional
 from stele.ops.arguments import positive, wholes
 from stele.ops.elementwise.unary import rsqrt, square
@@ -145,7 +147,7 @@ def batch_norm(input: TensorLike, running_mean: Tensor | None, running_var: Tens
 def over_batch(x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Any, bias: Any,
                training: bool, momentum: float | Tensor, eps: float) -> Tensor:
     """A batch normalised per channel; the momentum may be known only when the program runs."""
-    if x.shape == (0,):
+    if x.ndim == 1 and x.shape == (0,):
         return x
     if x.dtype.is_float and x.dtype.bits < 32:      # which hold no squares of large numbers
         beside = (weight, bias, *(() if training else (running_mean, running_var)))
@@ -159,14 +161,12 @@ def over_batch(x: Tensor, running_mean: Tensor | None, running_var: Tensor | Non
         if not eps > 0:
             raise ShapeError(f"batch_norm in training needs an eps above 0, got {eps}")
         mean, var = x.mean(axis=axes), x.var(axis=axes)
-        n = x.size // x.shape[1] if x.shape[1] else 0
-        if n == 0:      # nothing has no statistics, and none follow it
-            mean, var = zeros_like(mean), ones_like(var)
-        elif is_zero(n - 1):
+        n = product((x.value.shape[0], *x.value.shape[2:]))
+        if is_zero(n - 1):
             raise alone("batch_norm in training", "one number of each channel", x.shape, "Give it larger batches, with "
                         "data.Loader(..., drop_last=True) for the last one, or write model.eval() to use the model.")
-        else:
-            follow(running_mean, running_var, mean.detach(), var.detach(), n, momentum)
+        mean, var, momentum = unless_empty(n, mean, var, momentum)
+        follow(running_mean, running_var, mean.detach(), var.detach(), n, momentum)
     elif running_mean is None or running_var is None:
         raise ShapeError("batch_norm needs running_mean and running_var unless training=True")
     else:
@@ -202,8 +202,20 @@ def instance_norm(input: TensorLike, running_mean: Tensor | None = None, running
     if running_mean is not None or running_var is not None:
         seen = wide(x)
         mean, var = seen.mean(axis=axes).mean(axis=0), seen.var(axis=axes).mean(axis=0)
-        follow(running_mean, running_var, mean.detach(), var.detach(), x[0, 0].size, momentum)
+        n = product(x.value.shape[2:])
+        mean, var, momentum = unless_empty(product((n, x.value.shape[0])), mean.detach(), var.detach(), momentum)
+        follow(running_mean, running_var, mean, var, n, momentum)
     return apply_scale(normalized(x, axis=axes, eps=eps), weight, bias)
+
+
+def unless_empty(n: Dim, mean: Tensor, var: Tensor, momentum: Any) -> tuple[Tensor, Tensor, Any]:
+    """Statistics of n elements, and how far running ones follow them: nothing has none, and none follow it."""
+    if is_zero(n):
+        return zeros_like(mean), ones_like(var), 0.0
+    if isinstance(n, int) or SIZES.get() is not None:
+        return mean, var, momentum
+    some = F.minimum(opened(n), 1)      # known only when the program runs
+    return where(some == 1, mean, 0), where(some == 1, var, 1), momentum * some
 
 
 def follow(running_mean: Tensor | None, running_var: Tensor | None, mean: Tensor, var: Tensor, n: Any,
