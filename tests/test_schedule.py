@@ -17,9 +17,11 @@ from stele.ir.types import Type, float32
 from stele.kernel.choice import Choices
 from stele.kernel.fuse import fuse
 from stele.kernel.kinds import Nest
+from stele.kernel.loops import Axis, Block, Load, Store
+from stele.kernel.loops import Nest as Loops
 from stele.kernel.lower import Raw, lower
 from stele.kernel.machine import Machine
-from stele.kernel.schedule import candidates, schedule
+from stele.kernel.schedule import candidates, schedule, sums
 from stele.ops.composite import Softmax
 from stele.ops.elementwise.unary import Exp
 from stele.ops.linear import Concatenate, Sum, swap_last
@@ -99,3 +101,11 @@ def test_the_report_shows_schedules() -> None:
     (choice,) = program.report().choices.values()
     assert choice.question.startswith("nest Exp") and choice.taken.startswith("lanes inside; tasks of")
     assert program.report().kernels[0].asked == (choice.question,)
+
+
+def test_sums_over_rows_of_nothing_are_blocks_too() -> None:
+    x = parameter("x", Type(float32, ()))
+    for lead in 0, 3:
+        rows = Axis("i", lead), Axis("j", 5)
+        nest = Loops(rows, 1, Block(()), Block((Store(x, 0, Load(float32, frozenset(), x, 0), adds=True),)))
+        assert sums(nest, MACHINE) is not None

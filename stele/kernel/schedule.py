@@ -123,7 +123,7 @@ def sums(nest: Nest, machine: Machine) -> int | None:
     if any(isinstance(s, Store) and s.adds for s in inside(nest.body)):
         *lead, last = nest.rows
         many = 4 * machine.tasks
-        blocks = max(1, many // known(size_of(tuple(lead)), many))
+        blocks = max(1, many // max(1, known(size_of(tuple(lead)), many)))
         return max(1, machine.grain // work_of(nest.body), -(-known(last.extent, many) // blocks))
     steps, across = core(nest)
     folds = [s for s in steps if isinstance(s, Fold)]
@@ -138,7 +138,7 @@ def sums(nest: Nest, machine: Machine) -> int | None:
     long = across is None and known(size_of(fold.axes), 0) > LONG
     if not (tasks < machine.tasks or long) or known(work, 4 * machine.grain) <= 2 * machine.grain:
         return None
-    step = max(1, 2 * machine.grain // known(size_of(fold.axes[1:]) * width, 1))
+    step = max(1, 2 * machine.grain // max(1, known(size_of(fold.axes[1:]) * width, 1)))
     return None if known(fold.axes[0].extent, step + 1) <= step else step
 
 
