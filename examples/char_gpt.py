@@ -124,8 +124,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     text = data.tiny_shakespeare(Path(given.data) / "tiny_shakespeare", length=CONTEXT)
     batches, model = data.Loader(text.train, BATCH, shuffle=True, drop_last=len(text.train) > BATCH), GPT()
     optimizer = optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.1)
-    schedule = optim.OneCycleLR(optimizer, 2e-3, total_steps=given.epochs * len(batches) + 1,
-                                cycle_momentum=False)
+    schedule = optim.OneCycleLR(optimizer, 2e-3, given.epochs * len(batches) + 1, cycle_momentum=False)
     step, losses = learner(model, optimizer), list[float]()
     for epoch in range(given.epochs):
         for x, y in batches:

@@ -86,8 +86,8 @@ def built(layer: Callable[..., Any]) -> Callable[..., Any]:
     """A layer that is made, and called on images and on rows."""
     def made(*args: Any, **kwargs: Any) -> Any:
         module = layer(*args, **kwargs)
-        if type(module).forward is nn.Module.forward:
-            return None
+        if not isinstance(module, nn.Module) or type(module).forward is nn.Module.forward:
+            return None     # a parameter, or a base of layers
         if max((math.prod(p.shape) for p in module.parameters()), default=0) <= LARGE:
             for x in (st.zeros(2, 3, 4, 4), st.zeros(2, 3)):
                 try:

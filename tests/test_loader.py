@@ -194,7 +194,7 @@ def test_processes_end(ending: str) -> None:
 @pytest.mark.parametrize("make, message", [
     (lambda: Loader(()), "at least one array"),
     (lambda: Loader((IMAGES, LABELS[:5])), "of one length"),
-    (lambda: Loader((np.float32(1),)), "of one length"),
+    (lambda: Loader((np.float32(1),)), "whose first axis counts the samples"),
     (lambda: Loader((LABELS[:0],)), "at least one sample"),
     (lambda: Loader((LABELS,), 0), "batch_size >= 1"),
     (lambda: Loader((LABELS,), prefetch=0), "prefetch >= 1"),
