@@ -26,7 +26,8 @@ class Schedule:
     on from its own rate. A class of its own writes `factor(step)`, or `rate(first, step)` where the rate is no
     multiple; or `get_lr()`, the rates at `last_epoch` of the groups that began with `base_lrs`, as a class of
     PyTorch's, where this is `optim.lr_scheduler.LRScheduler`. Every schedule begins at its first step: `last_epoch` is
-    -1 or left out. Raises ArgumentError for what is no optimiser.
+    -1 or left out. It counts in Python, so `step()` is called behind a compiled step, not in it, which would be traced
+    anew at each count; the rates that it sets are read anew. Raises ArgumentError for what is no optimiser.
 
     >>> class Halved(optim.Schedule):
     ...     def factor(self, step):
