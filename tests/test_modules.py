@@ -278,8 +278,8 @@ LAZY: dict[str, tuple[nn.Module, nn.Module, tuple[int, ...]]] = {
     "LazyBatchNorm3d": (nn.LazyBatchNorm3d(eps=0.1), nn.BatchNorm3d(3, eps=0.1), (5, 3, 2, 2, 2)),
     "LazyInstanceNorm1d": (nn.LazyInstanceNorm1d(), nn.InstanceNorm1d(
         3, affine=True, track_running_stats=True), (5, 3, 4)),
-    "LazyInstanceNorm2d": (nn.LazyInstanceNorm2d(0.1, track_running_stats=False), nn.InstanceNorm2d(3, 0.1, affine=True),
-                           (3, 4, 4)),
+    "LazyInstanceNorm2d": (nn.LazyInstanceNorm2d(0.1, track_running_stats=False), nn.InstanceNorm2d(
+        3, 0.1, affine=True), (3, 4, 4)),
     "LazyInstanceNorm3d": (nn.LazyInstanceNorm3d(affine=True, track_running_stats=True), nn.InstanceNorm3d(
         3, affine=True, track_running_stats=True), (5, 3, 2, 2, 2)),
     "LazyBatchNorm2d": (nn.LazyBatchNorm2d(momentum=0.2), nn.BatchNorm2d(3, momentum=0.2), (5, 3, 4, 4)),
