@@ -41,8 +41,9 @@ class Table(Module):
     def reset_parameters(self) -> None:
         """Draws the table anew."""
         rows = init.normal((self.num_embeddings, self.embedding_dim)).detach()
-        is_row = True if self.padding_idx is None else arange(self.num_embeddings).reshape(-1, 1) != self.padding_idx
-        self.weight.assign(rows if is_row is True else rows * is_row)
+        if self.padding_idx is not None:
+            rows = rows * (arange(self.num_embeddings).reshape(-1, 1) != self.padding_idx)
+        self.weight.assign(rows)
 
     @classmethod
     def taking(cls, embeddings: Any, freeze: bool, **options: Any) -> Self:

@@ -22,6 +22,13 @@ def scales(shape: tuple[int, ...], has_weight: bool, has_bias: bool) -> tuple[Te
     return init.ones(shape) if has_weight else None, init.zeros(shape) if has_bias else None
 
 
+def refill(*numbers: tuple[Tensor | None, int]) -> None:
+    """Gives tensors, those that there are, the same number everywhere."""
+    for x, new in numbers:
+        if x is not None:
+            x.assign(new)
+
+
 class Scaled(Module):
     """What normalises, and then scales and moves where it is asked to."""
 
@@ -30,9 +37,7 @@ class Scaled(Module):
 
     def reset_parameters(self) -> None:
         """The weight is ones again, and the bias zeros."""
-        for p, new in (self.weight, 1), (self.bias, 0):
-            if p is not None:
-                p.assign(new)
+        refill((self.weight, 1), (self.bias, 0))
 
 
 class ChannelNorm(Scaled):
@@ -58,9 +63,7 @@ class ChannelNorm(Scaled):
 
     def reset_running_stats(self) -> None:
         """The running statistics are those of a new layer again."""
-        for x, new in (self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0):
-            if x is not None:
-                x.assign(new)
+        refill((self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0))
 
     def reset_parameters(self) -> None:
         """All is as in a new layer again: weight, bias and running statistics."""

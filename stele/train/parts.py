@@ -76,11 +76,15 @@ def loss_of(given: Any) -> Callable[..., Any] | None:
     return LOSSES[choice(given, "loss", LOSSES)]
 
 
+def homes(x: Any) -> list[str]:
+    """The packages that a function, or a class and those that it inherits of, or those of an object are of."""
+    found = (x,) if isinstance(x, FunctionType) else (x if isinstance(x, type) else type(x)).__mro__
+    return [str(part.__module__).partition(".")[0] for part in found]
+
+
 def foreign(x: Any) -> str | None:
     """The other framework that a function, a class or an object is of, if it is of one."""
-    found = (x,) if isinstance(x, FunctionType) else (x if isinstance(x, type) else type(x)).__mro__
-    homes = (str(part.__module__).partition(".")[0] for part in found)
-    return next((home for home in homes if home in FRAMEWORKS), None)
+    return next((home for home in homes(x) if home in FRAMEWORKS), None)
 
 
 def optimizer_of(given: Any, model: nn.Module, lr: float | None) -> Any:
@@ -291,7 +295,7 @@ def entries(held: Mapping[str, Any], known: Container[int]) -> Iterator[tuple[st
 
 def has_state(x: Any) -> bool:
     """Whether there is something to keep of an object, in words of ours: a network of PyTorch is not."""
-    is_torchs = any(base.__module__.partition(".")[0] == "torch" for base in type(x).__mro__)
+    is_torchs = "torch" in homes(x)
     return hasattr(x, "load_state_dict") and not isinstance(x, type) and not is_torchs and bool(x.state_dict())
 
 

@@ -137,14 +137,14 @@ def digest(source: str | Path | bytes) -> bytes:
     if isinstance(source, bytes):
         return hashlib.sha256(source).digest()
     with opened(source) as file:
-        before = os.fstat(file.fileno())
-        key = cache.digest("file", said(before))
-        is_long = before.st_size >= LONG
-        if is_long and (found := cache.objects().get(key)) is not None:
-            return found
-        begin, found = time.time_ns(), hashlib.file_digest(cast(io.BufferedIOBase, file), "sha256").digest()
+        before, begin, key = os.fstat(file.fileno()), time.time_ns(), None
+        if before.st_size >= LONG:
+            key = cache.digest("file", said(before))
+            if (known := cache.objects().get(key)) is not None:
+                return known
+        found = hashlib.file_digest(cast(io.BufferedIOBase, file), "sha256").digest()
         is_old = begin - max(before.st_mtime_ns, before.st_ctime_ns) > AT_ONCE
-        if is_long and is_old and said(os.fstat(file.fileno())) == said(before):
+        if key is not None and is_old and said(os.fstat(file.fileno())) == said(before):
             cache.objects().put(key, found)
         return found
 
