@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from stele.arrays.draws import Draw, Numbers, listed, real
+from stele.arrays.draws import Draw, Numbers, listed, normal, real, uniform
 from stele.arrays.functions import exp, expm1, log, log1p, sigmoid, sign, softmax, sqrt, square, tan
 from stele.arrays.shapes import shape_of
 from stele.arrays.sized import where
@@ -14,7 +14,6 @@ from stele.arrays.tensor import DTypeLike, Tensor, constant
 from stele.errors import ShapeError
 from stele.ir.door import public
 from stele.ir.types import float64
-from stele.ops import random
 
 Length = int | Sequence[int] | None
 
@@ -45,7 +44,7 @@ class Continuous(Stream):
         ((3,), float64)
         """
         d = Draw(self, size, dtype)
-        return d.of(random.uniform, 0, d.dtype)
+        return d.of(uniform, 0, d.dtype)
 
     @public
     def uniform(self, low: Numbers = 0.0, high: Numbers = 1.0, size: Length = None, dtype: DTypeLike | None = None
@@ -63,7 +62,7 @@ class Continuous(Stream):
         ends = d.given["low"], d.given["high"]
         if not any(isinstance(x, Tensor) for x in ends) and not 0 <= ends[1] - ends[0] < math.inf:
             raise ShapeError(f"uniform needs finite numbers low <= high, got {low} and {high}")
-        return d.made(d["low"] + (d["high"] - d["low"]) * d.of(random.uniform, 0, d.wide))
+        return d.made(d["low"] + (d["high"] - d["low"]) * d.of(uniform, 0, d.wide))
 
     @public
     def standard_normal(self, size: Length = None, dtype: DTypeLike = "float32") -> Tensor:
@@ -76,7 +75,7 @@ class Continuous(Stream):
         (True, True)
         """
         d = Draw(self, size, dtype)
-        return d.of(random.normal, 0, d.dtype)
+        return d.of(normal, 0, d.dtype)
 
     @public
     def normal(self, loc: Numbers = 0.0, scale: Numbers = 1.0, size: Length = None, dtype: DTypeLike | None = None

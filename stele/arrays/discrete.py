@@ -138,7 +138,7 @@ class Discrete(Stream):
         d = Draw(self, None if size is None else (*shape_of((size,)), chances.shape[-1]),
                  n=trials if isinstance(trials, int) else trials[..., None], pvals=chances)
         many = d.spread(trials, d.shape[:-1])
-        return record(Tensor(random.Sample("multinomial")(d.key, many, d.spread(chances))))
+        return record(Tensor(random.Sample("multinomial")(d.key.value, many, d.spread(chances))))
 
 
 def whole(x: Numbers, name: str) -> Tensor | int:

@@ -10,7 +10,7 @@ import numpy as np
 from stele.arrays.given import nested
 from stele.arrays.shapes import shape_of
 from stele.arrays.streams import Stream
-from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, placed, record
+from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, lift, placed, record
 from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Value, literal
 from stele.ir.types import DType, Shape, broadcast_shapes, float32, float64, int64, promote, same, show
@@ -20,6 +20,8 @@ from stele.ops.arguments import is_array, is_series, number, shallow
 from stele.ops.linear import broadcast, cast
 
 Numbers = TensorLike | Sequence[Any]        # a parameter
+uniform, normal, inner, wide_bits = map(lift, (random.uniform, random.normal, random.inner, random.wide_bits))
+side = lift(random.stream)
 CHANCES = "p", "pvals"
 ANYTHING = "loc", "mean", "mu", "low", "high", "left", "mode", "right"     # parameters that may be below 0
 
@@ -73,7 +75,7 @@ class Draw:
                  apart: Mapping[str, float] = MappingProxyType({}), **given: Any) -> None:
         found = {name: parameter(x, name, apart.get(name)) for name, x in given.items()}
         arrays = [x for x in found.values() if isinstance(x, Tensor)]
-        self.key = placed(stream.key(), device).value
+        self.key = placed(stream.key(), device)
         self.shape = shaped(size, *(x.value.shape for x in arrays))
         own = float32
         for x in arrays:
@@ -87,22 +89,21 @@ class Draw:
         x = self.given[name]
         return x.astype(self.wide) if isinstance(x, Tensor) and x.dtype != self.wide else x
 
-    def of(self, draw: Callable[..., Value], part: int, dtype: DType) -> Tensor:
-        key = random.stream(self.key, part) if part else self.key
-        return record(Tensor(draw(key, shape=self.shape, dtype=dtype)))
+    def of(self, draw: Callable[..., Tensor], part: int, dtype: DType) -> Tensor:
+        return draw(side(self.key, part) if part else self.key, shape=self.shape, dtype=dtype)
 
     def inner(self, part: int = 0, dtype: DType | None = None) -> Tensor:
         """Numbers between 0 and 1, neither of which comes out."""
-        return self.of(random.inner, part, dtype or self.wide)
+        return self.of(inner, part, dtype or self.wide)
 
     def normal(self, part: int = 0) -> Tensor:
         """Standard normal numbers."""
-        return self.of(random.normal, part, self.wide)
+        return self.of(normal, part, self.wide)
 
     def sample(self, distribution: str, *given: Any, part: int = 0) -> Tensor:
         """What a distribution that is drawn by tries makes of parameters in float64."""
-        key = random.stream(self.key, part) if part else self.key
-        return record(Tensor(random.Sample(distribution)(key, *(self.spread(x) for x in given))))
+        key = side(self.key, part) if part else self.key
+        return record(Tensor(random.Sample(distribution)(key.value, *(self.spread(x) for x in given))))
 
     def spread(self, x: Any, shape: Shape | None = None) -> Value:
         """A parameter in the shape of the draw or another, whole numbers as int64 and others as float64."""

@@ -9,13 +9,13 @@ from typing import Any
 from stele.arrays.continuous import Continuous, Length
 from stele.arrays.creation import arange, named
 from stele.arrays.discrete import Discrete
-from stele.arrays.draws import Draw, Numbers, counts, listed, real
+from stele.arrays.draws import Draw, Numbers, counts, listed, real, wide_bits
 from stele.arrays.families import argsort, cumulative_sum, searchsorted, take_along_axis
 from stele.arrays.functions import clip, log, take
 from stele.arrays.opensize import plain
 from stele.arrays.shapes import shape_of
 from stele.arrays.streams import Stream
-from stele.arrays.tensor import DTypeLike, Tensor, constant, lift, record
+from stele.arrays.tensor import DTypeLike, Tensor, constant, lift
 from stele.errors import DTypeError, ShapeError
 from stele.ir.door import public
 from stele.ir.graph import literal
@@ -25,7 +25,7 @@ from stele.ops import random
 from stele.ops.arguments import choice, flag, is_array, is_series, refuse, whole
 from stele.ops.generate import quantity
 
-factor = lift(random.factor)
+factor, whole_between = lift(random.factor), lift(random.integers)
 WORDS = 1 << 64
 
 
@@ -77,7 +77,7 @@ class Generator(Continuous, Discrete):
         10
         """
         d = Draw(self, -(-whole(length, "length of bytes", 0) // 8))
-        return Tensor(random.wide_bits(d.key, shape=d.shape)).numpy().tobytes()[:length]
+        return wide_bits(d.key, shape=d.shape).numpy().tobytes()[:length]
 
     @public
     def choice(self, a: Numbers, size: Length = None, replace: bool = True, p: Numbers | None = None,
@@ -174,7 +174,7 @@ class Generator(Continuous, Discrete):
 def bits(stream: Stream, shape: Any) -> Tensor:
     """64 random bits for each element."""
     d = Draw(stream, shape)
-    return record(Tensor(random.wide_bits(d.key, shape=d.shape)))
+    return wide_bits(d.key, shape=d.shape)
 
 
 def order(stream: Stream, n: int) -> Tensor:
@@ -221,8 +221,8 @@ def integers(stream: Stream, low: Any, high: Any, size: Any, dtype: Any = int64,
         first = (first + WORDS // 2) % WORDS - WORDS // 2
     else:
         span = (last - first + int(closed)).astype(uint64)
-    low_value = first.value if isinstance(first, Tensor) else literal(first, int64)
-    return record(Tensor(random.integers(d.key, low=low_value, span=span.value, shape=d.shape))).astype(wanted)
+    start = first if isinstance(first, Tensor) else Tensor(literal(first, int64))
+    return whole_between(d.key, low=start, span=span, shape=d.shape).astype(wanted)
 
 
 def end_of(x: Any) -> Any:

@@ -5,16 +5,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stele.arrays import draws
 from stele.arrays.calling import respelling
 from stele.arrays.draws import Draw, Numbers, float_named, parameter, real, shaped
 from stele.arrays.families import argsort
 from stele.arrays.functions import broadcast_to, log
 from stele.arrays.generator import GENERATOR, integers
 from stele.arrays.shapes import shape_of
-from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, lift, placed, record
+from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, lift, placed
 from stele.errors import ShapeError
 from stele.ir.door import public
-from stele.ir.graph import Value
 from stele.ir.types import DType, Shape, float64
 from stele.ir.types import dtype as type_named
 from stele.ops import random
@@ -37,17 +37,17 @@ def manual_seed(seed: int) -> None:
     GENERATOR.seed(seed)
 
 
-def drawn(device: DeviceLike) -> Value:
+def drawn(device: DeviceLike) -> Tensor:
     """The key of the next draw, on a device: the same numbers wherever they are made."""
-    return placed(GENERATOR.key(), device).value
+    return placed(GENERATOR.key(), device)
 
 
-def numbers(draw: Callable[..., Value], key: Value, shape: Shape, dtype: DType) -> Tensor:
+def numbers(draw: Callable[..., Tensor], key: Tensor, shape: Shape, dtype: DType) -> Tensor:
     """What is drawn with a key, the parts of complex numbers apart."""
     if not dtype.is_complex:
-        return record(Tensor(draw(key, shape=shape, dtype=dtype)))
+        return draw(key, shape=shape, dtype=dtype)
     parts = draw(key, shape=(2, *shape), dtype=dtype.real)
-    return record(Tensor(complex(parts[0], parts[1])))
+    return paired(parts[0], parts[1])
 
 
 @public
@@ -65,7 +65,7 @@ def rand(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Devi
     >>> x.shape, bool(((0 <= x) & (x < 1)).all()), abs(float(x.mean()) - 0.5) < 0.05
     ((2, 1000), True, True)
     """
-    made = numbers(random.uniform, drawn(device), shape_of(shape), float_named(dtype, complex_too=True))
+    made = numbers(draws.uniform, drawn(device), shape_of(shape), float_named(dtype, complex_too=True))
     return made.requires_grad_(requires_grad)
 
 
@@ -85,7 +85,7 @@ def randn(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Dev
     (True, True)
     """
     dtype = float_named(dtype, complex_too=True)
-    made = numbers(random.normal, drawn(device), shape_of(shape), dtype)
+    made = numbers(draws.normal, drawn(device), shape_of(shape), dtype)
     return (made * math.sqrt(0.5) if dtype.is_complex else made).requires_grad_(requires_grad)
 
 
@@ -283,10 +283,10 @@ def dropout(x: TensorLike, p: float = 0.5, training: bool = True) -> Tensor:
     """
     p, training = random.chance(p), flag(training, "training of dropout")
     x = constant(x)
-    return dropped(x, Tensor(drawn(x.device)), p=p) if training and p else x
+    return dropped(x, drawn(x.device), p=p) if training and p else x
 
 
-dropped = lift(random.dropout)
+dropped, paired = lift(random.dropout), lift(complex)
 
 
 __all__ = ["bernoulli", "dropout", "manual_seed", "multinomial", "normal", "permutation", "poisson", "rand",

@@ -12,7 +12,7 @@ from stele.arrays.tensor import Tensor, tensor
 from stele.backend.locks import held
 from stele.eager.evaluate import evaluate, known
 from stele.eager.handle import TRACING
-from stele.eager.live import Live, is_symbolic, is_there
+from stele.eager.live import Live, is_symbolic, is_there, leaf
 from stele.errors import DataError
 from stele.ir.door import public
 from stele.ir.graph import Constant, Item, Op, Value, walk
@@ -68,7 +68,7 @@ class Stream:
     def begin(self) -> Live:
         """The key that a draw or a loop of draws outside of a compiled function begins with."""
         evaluate([key := self.state.value])
-        start = known(key.data.array, DRAW)
+        start = leaf(key.type, key.data, DRAW)
         DRAWN[start] = self
         return start
 

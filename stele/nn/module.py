@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, cast
 from weakref import WeakKeyDictionary, ref
 
@@ -34,6 +35,7 @@ LATEST: list[ref[Module]] = []                                  # which stands h
 SCOPES: dict[int, tuple[Any, Scope]] = {}               # of such modules by id, ready-made
 NAMES: WeakKeyDictionary[Module, tuple[frozenset[str], frozenset[str]]] = WeakKeyDictionary()
 """What held tensors before the first call of a module, and of a copy what held none that count when it was made."""
+PLAIN = int, float, bool, str, NoneType     # what holds nothing
 NOBODY: tuple[Any, Scope] = (lambda: None), Scope()
 
 P = ParamSpec("P")
@@ -113,7 +115,7 @@ class Module:
         return y
 
     def __getstate__(self) -> dict[str, Any]:
-        passing = frozenset(key for key, part in parts_of(self).items() if is_passing(self, key, part))
+        passing = frozenset(parts_of(self).keys() - kept(self).keys())
         return vars(self) | ({"_names": (NAMES[self][0], passing)} if self in NAMES else {})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -142,8 +144,8 @@ class Module:
                 seen.add(id(x))
                 yield name, x
             if recurse or x is self or not isinstance(x, Module):
-                stack += [(f"{name}.{key}" if name else str(key), part) for key, part in reversed(parts_of(x).items())
-                          if not is_passing(x, key, part)]
+                stack += [(f"{name}.{key}" if name else str(key), part) for key, part in reversed(kept(x).items())
+                          if type(part) not in PLAIN]
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules held directly as (name, module), also in lists, tuples and dicts; one held twice comes twice."""
@@ -457,12 +459,13 @@ def hold(model: Module, name: Any, x: Any) -> None:
         NAMES[model] = born | {name}, passing
 
 
-def is_passing(model: Any, key: Any, part: Any) -> bool:
-    """Whether what a module holds under a name is what a call of it computed, and no state."""
-    if not isinstance(model, Module) or model not in NAMES:
-        return False
-    born, passing = NAMES[model]
-    return key not in born and (key in passing or is_computed(part))
+def kept(x: Any) -> dict[Any, Any]:
+    """The parts of a module or a container but for what calls of a module computed, which is no state."""
+    held = parts_of(x)
+    if not isinstance(x, Module) or (noted := NAMES.get(x)) is None:
+        return held
+    born, passing = noted
+    return {key: part for key, part in held.items() if key in born or not (key in passing or is_computed(part))}
 
 
 def is_computed(x: Any) -> bool:
