@@ -9,7 +9,8 @@ import pytest
 from peer import torch_gives
 
 import stele as st
-from stele import nn
+from stele import nn, optim
+from stele.errors import GraphError
 from stele.nn import functional as F
 
 inf = np.inf
@@ -93,6 +94,44 @@ def test_derivatives_at_kinks(name: str, backend: str) -> None:
             dx[k][place] = 1
             pushed = style(lambda *t: st.jvp(total, tuple(t[:len(x)]), tuple(t[len(x):]))[1])(*x, *map(st.tensor, dx))
             np.testing.assert_allclose(pushed.numpy(), np.asarray(w)[place], rtol=1e-6)
+
+
+SLOPELESS: dict[str, Callable[[Any], Any]] = {
+    "sign": st.sign, "floor": st.floor, "round": lambda x: st.round(x) * 2, "trunc": st.trunc,
+    "zeroth power": lambda x: x ** 0,
+}
+CUT: dict[str, Callable[[Any], Any]] = {
+    "detach": lambda x: x.detach() * 2, "whole numbers": lambda x: x.astype("int64").astype("float32"),
+    "comparison": lambda x: (x > 0).astype("float32"),
+}
+
+
+@pytest.mark.parametrize("shape", [(3,), (0,), ()], ids=str)
+@pytest.mark.parametrize("name", SLOPELESS)
+def test_gradients_of_what_has_no_slope_are_zeros(name: str, shape: tuple[int, ...]) -> None:
+    f, x = SLOPELESS[name], st.tensor(np.full(shape, 1.5, "f4"), requires_grad=True)
+    symbol = st.placeholder(("n",) * bool(shape) + shape[1:])
+    of = st.function([symbol], st.gradients(f(symbol).sum(), symbol))
+    for g in (st.gradients(f(x).sum(), x), st.compile(lambda x: st.gradients(f(x).sum(), x))(x), of(x)):
+        assert g.shape == shape and not g.numpy().any()
+    f(x).sum().backward()
+    (f(x).sum() + x.sum()).backward()
+    assert x.grad is not None and (x.grad.numpy() == 1).all()
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_gradients_of_what_is_cut_off_are_refused(name: str) -> None:
+    x = st.tensor([1.5], requires_grad=True)
+    with pytest.raises(GraphError, match="does not depend on tensor 0 of wrt"):
+        st.gradients(CUT[name](x).sum(), x)
+
+
+def test_an_optimiser_decays_what_has_no_slope() -> None:
+    x = st.tensor([1.5], requires_grad=True)
+    optimizer = optim.SGD([x], lr=0.1, weight_decay=0.5)
+    st.sign(x).sum().backward()
+    optimizer.step()
+    assert x.tolist() == [np.float32(1.5) - np.float32(0.1) * np.float32(0.75)]
 
 
 SMOOTH = ("norm", "hypot", "std", "prod", "square", "pow_0", "xlogy", "atan2", "complex_abs", "safe_root", "relu")

@@ -90,7 +90,8 @@ def gradients(loss: Tensor, wrt: Any) -> Any:
     """The gradient of a number `loss` with respect to each tensor of `wrt`: a tensor, a container of them, or a module.
 
     Nothing is written to `.grad`, and the history of `loss` stays. Each in its own dtype. They have the shapes of what
-    they are of. Raises GraphError for a tensor that requires no gradients, but inside a compiled function and of
+    they are of: zeros where the loss depends on one by what has no slope, such as `st.sign`. Raises GraphError where
+    it does not depend on one, and for a tensor that requires no gradients, but inside a compiled function and of
     placeholders: its history ends where numbers are looked at.
 
     >>> x = st.tensor([1.0, 2.0], requires_grad=True)

@@ -10,7 +10,7 @@ from stele.call.plan import Plan
 from stele.eager.handle import Handle, owner
 from stele.eager.live import is_there
 from stele.inspect.lint.subject import Gradient, Grown, Steps
-from stele.ir.graph import Value, walk
+from stele.ir.graph import Literal, Value, walk
 from stele.ir.origin import Where
 from stele.ops.elementwise.arithmetic import Add
 from stele.ops.elementwise.unary import StopGradient
@@ -58,6 +58,11 @@ def growing(traced: Traced, steps: Steps) -> tuple[Grown, ...]:
 def made(g: Value) -> Value:
     """What a gradient in `.grad` was made by, which stands there without the way back."""
     return g.args[0] if isinstance(g.op, StopGradient) and g.args else g
+
+
+def is_free(g: Value) -> bool:
+    """Whether a gradient is made of nothing but numbers of the program."""
+    return all(v.args or isinstance(v.op, Literal) for v in walk([g]))
 
 
 @dataclass
@@ -120,8 +125,9 @@ class Gradients:
 
     def evaluated(self, order: Sequence[Value], new: Sequence[tuple[Handle, str, bool]]) -> None:
         """Values are about to be computed, with the gradients of `new` tensors among them, each with its name and
-        whether a module holds it.
+        whether a module holds it. Those of numbers that were known before cost nothing: the zeros of what has no slope.
         """
+        new = [each for each in new if not is_free(each[0]._grad._value)]
         self.settle()
         self.move(order)
         added = {h._grad._value: self.added(h) for h, _, _ in new}
