@@ -119,6 +119,11 @@ def test_gradients_of_what_has_no_slope_are_zeros(name: str, shape: tuple[int, .
     assert x.grad is not None and (x.grad.numpy() == 1).all()
 
 
+def test_gradients_of_no_elements_have_none() -> None:
+    x, i = st.zeros((0, 2, 2, 2), requires_grad=True), st.zeros((0, 2, 2, 2), "int64")
+    assert st.gradients(F.max_unpool2d(x, i, 2).sum(), x).shape == x.shape
+
+
 @pytest.mark.parametrize("name", CUT)
 def test_gradients_of_what_is_cut_off_are_refused(name: str) -> None:
     x = st.tensor([1.5], requires_grad=True)

@@ -26,8 +26,8 @@ class Derivatives(Record):
 
 def gradients(results: Sequence[Value], cotangents: Sequence[Value | None], wrt: Sequence[Value],
               stop: Collection[Value] = ()) -> list[Value | None]:
-    """The cotangents of `wrt` given those of `results`: zeros where they depend on one by functions of no slope, None
-    where nothing depends on it.
+    """The cotangents of `wrt` given those of `results`: zeros where they depend on one by functions of no slope and
+    for no elements, None where nothing depends on it.
 
     Rules run only on paths from `wrt` to `results`; cotangents that meet are added in walking order. Values of the
     gradient have the origins of the forward value they belong to and of the caller. Nothing behind `stop` is visited.
@@ -45,17 +45,16 @@ def gradients(results: Sequence[Value], cotangents: Sequence[Value | None], wrt:
     'float32[3]'
     """
     found = cotangents_of(results, [None if g is None else conj(g) for g in cotangents], wrt, stop)
-    reached = sources(results, wrt) if any(g is None for g in found) else set()
-    return [conj(g) if g is not None else zeros_like(v) if v in reached else None for g, v in zip(found, wrt)]
+    flat = sources(results, wrt) if any(g is None for g in found) else ()
+    return [conj(g) if g is not None else zeros_like(v) if v in flat else None for g, v in zip(found, wrt)]
 
 
 def sources(results: Sequence[Value], wrt: Collection[Value]) -> set[Value]:
-    """Those of which results are differentiable functions, and what lies between."""
+    """Those of which results are differentiable functions, or which have no elements, and what lies between."""
     active = dependent(values := walk(results), wrt)
-    found = active.intersection(results)
+    found = active.intersection(results).union(v for v in wrt if 0 in v.shape)
     for v in reversed(values):
-        if v in found:
-            found.update(active.intersection(v.args))
+        found.update(active.intersection(v.args) if v in found else ())
     return found
 
 
