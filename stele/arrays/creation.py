@@ -33,9 +33,9 @@ from stele.ir.types import dtype as type_named
 from stele.ops import arguments, generate, joining
 from stele.ops.elementwise.arithmetic import Equal
 from stele.ops.linear import cast
-from stele.ops.linear import full as filled
+from stele.ops.linear import full as everywhere
 
-stacked, spread = lift(joining.stack), lift(shapes.broadcast_to)
+stacked, spread, filled = lift(joining.stack), lift(shapes.broadcast_to), lift(everywhere)
 MOST = 1 << 62     # beyond every diagonal
 
 
@@ -87,7 +87,7 @@ def full(shape: int | Sequence[int], fill_value: TensorLike, dtype: DTypeLike | 
     is_pair = isinstance(fill_value, complex)
     number: complex = fill_value if is_pair else arguments.number(fill_value, "fill_value of full")
     dtype = named(dtype, type(number))
-    return placed(filled(shapes.shape_of((shape,)), number, dtype), device, requires_grad)
+    return placed(filled(shapes.shape_of((shape,)), number, dtype).value, device, requires_grad)
 
 
 @public

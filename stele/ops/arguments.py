@@ -344,6 +344,7 @@ FORMS: dict[str, Form] = {
     "Shape":                            shape,
     "float":                            number,
     "float | None":                     optional(number),
+    "complex":                          untouched,
     "bool":                             flag,
     "bool | None":                      optional(flag),
     "str":                              untouched,
