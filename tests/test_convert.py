@@ -77,6 +77,7 @@ def test_every_pair(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: st
     lines, _ = said(capsys)
     assert "differs" not in lines and "mapped" in lines and "equal" in lines and "written" in lines
     assert out == "out" or not lines.get("left out")
+    assert "renamed" not in lines
 
 
 def test_models_that_run_code_are_read_where_one_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -257,7 +258,7 @@ def test_models_of_every_kind_are_drawn(tmp_path: Path, kind: str) -> None:
     trust = ["--trust"] * (kind == "pt2")
     assert run(["view", str(path), "--out", str(tmp_path / "page.html"), *trust], COMMANDS) == 0
     text = (tmp_path / "page.html").read_text()
-    assert {"stele": "layers[3].weight", "pt2": "3.weight", "vit": "vit.layernorm.weight"}[kind] in text
+    assert {"stele": "net.3.weight", "pt2": "3.weight", "vit": "vit.layernorm.weight"}[kind] in text
     with Browser() as browser:
         browser.open(tmp_path / "page.html")
         browser.press("[data-do=unfold]")

@@ -144,6 +144,12 @@ def test_models(name: str, tmp_path: Path) -> None:
         agree(made, feed, outputs(model, *given), read_back=given is args)
 
 
+def test_weights_have_the_names_of_modules(tmp_path: Path) -> None:
+    model = nn.ModuleDict({"a": nn.Sequential(nn.Linear(3, 2))})
+    made = exported(lambda x: model["a"](x) * 2, [st.ones(4, 3)], tmp_path / "model.onnx")
+    assert {t.name for t in made.graph.initializer} >= {"model.a.0.weight", "model.a.0.bias"}
+
+
 def test_nodes_say_where_they_come_from(tmp_path: Path) -> None:
     model = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
     made = exported(lambda x: model(x) * 2, [st.ones(4, 3)], tmp_path / "model.onnx")

@@ -62,8 +62,42 @@ def test_a_training_step_goes_on_where_it_was(tmp_path: Path) -> None:
     assert [float(step(x, y)) for _ in range(3)] == [float(loaded(x, y)) for _ in range(3)]
     again = back(loaded, tmp_path)
     assert float(step(x, y)) == float(again(x, y)) == float(loaded(x, y))
-    assert np.array_equal(loaded.state["model.layers[0].weight"].numpy(), model[0].weight.numpy())
+    assert np.array_equal(loaded.state["model.0.weight"].numpy(), model[0].weight.numpy())
     assert "random numbers" in loaded.state
+
+
+class Parts(nn.Module):
+    """Modules in containers of every kind."""
+
+    def __init__(self) -> None:
+        self.some, self.named = [nn.Linear(2, 2)], nn.ModuleDict({"a": nn.Sequential(nn.Linear(2, 2))})
+        self.odd, self.mean = {"x.y": nn.Linear(2, 2)}, st.zeros(2)
+
+    def forward(self, x):
+        return self.odd["x.y"](self.named["a"](self.some[0](x - self.mean)))
+
+
+class Held:
+    """A module that a method calls."""
+
+    def __init__(self) -> None:
+        self.model = Parts()
+
+    @st.compile
+    def twice(self, x):
+        return self.model(x) * 2
+
+
+def test_the_state_has_the_names_of_modules(tmp_path: Path) -> None:
+    model, held = Parts(), Held()
+    names = {*model.state_dict()}
+    program = compiled(model, st.ones(3, 2))
+    loaded = back(program, tmp_path)
+    assert {*loaded.state} == names == {*back(loaded, tmp_path).state}
+    assert {*back(compiled(lambda x: model(x) + 1, st.ones(3, 2)), tmp_path).state} == {f"model.{n}" for n in names}
+    assert {*back(compiled(lambda x: loaded(x) + 1, st.ones(3, 2)), tmp_path).state} == {f"loaded.{n}" for n in names}
+    held.twice(st.ones(3, 2))
+    assert {*back(held.twice, tmp_path).state} == {f"self.model.{n}" for n in names}
 
 
 def test_open_sizes_stay_open_in_one_program(tmp_path: Path) -> None:

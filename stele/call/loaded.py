@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,10 @@ class Loaded(Opaque):
 
     def inside(self) -> tuple[Any, ...]:
         return self.state,
+
+    def named_members(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
+        """Its state as (name, tensor), as a module's."""
+        return ((f"{prefix}.{name}" if prefix else name, x) for name, x in self.state.items())
 
     @property
     def graphs(self) -> list[Graph]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from stele.arrays.streams import stream_of
 from stele.arrays.tensor import Tensor, tensor
@@ -18,7 +18,7 @@ from stele.ops.foreign import Foreign
 from stele.pipeline import Options
 from stele.tracing import tree
 from stele.tracing.signature import leaf_names
-from stele.tracing.state import Slot
+from stele.tracing.state import Slot, State
 from stele.tracing.trace import Part
 
 FORMAT = 1
@@ -39,6 +39,7 @@ def stored(program: Program) -> dict[str, Any]:
     name, options = described(program)
     states, found = States(), dict[Any, dict[str, Any]]()
     for plan, arguments in traced(program):
+        states.known |= member_names(program, plan.traced.state)
         record = Recorder(name, plan, arguments, states, example(program, plan)).record()
         found.setdefault((repr(record["arguments"]), record["graph"].partition("\n")[0]), record)
     if not found:
@@ -120,18 +121,39 @@ def without_first(spec: tree.Spec) -> tree.Spec:
     return spec._replace(parts=(positional._replace(keys=positional.keys[1:], parts=positional.parts[1:]), keyword))
 
 
+@runtime_checkable
+class Naming(Protocol):
+    """What has names for the tensors within it: a module."""
+
+    def named_members(self, prefix: str = "") -> Iterator[tuple[str, Any]]: ...
+
+
+def member_names(f: Any, state: State) -> dict[int, str]:
+    """The names that modules have for their tensors, by identity: of a function or program `f`, what it was made of,
+    then the outermost that it reaches.
+    """
+    of = f.instance if isinstance(f, Method) else f.function if isinstance(f, Compiled) else f
+    held = sorted(((slot.path, x) for slot, x in state.objects), key=lambda at: len(at[0]))
+    found: dict[int, str] = {}
+    for path, module in [("", of), *held]:
+        for name, x in module.named_members(path) if isinstance(module, Naming) else ():
+            found.setdefault(id(x), name)
+    return found
+
+
 class States:
-    """The tensors that programs read and rebind, each under a name of its own."""
+    """The tensors that programs read and rebind, each under a name of its own: the one that is `known`, if any."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Tensor] = {}
+        self.known: dict[int, str] = {}
 
     def name(self, x: Tensor, wanted: str) -> str:
         """The name of a tensor, which is entered where it is new."""
         for name, other in self.tensors.items():
             if other is x:
                 return name
-        name, count = (wanted := re.sub(r"\['(\w+)'\]", r".\1", wanted)), 1
+        name, count = (wanted := self.known.get(id(x)) or re.sub(r"\['(\w+)'\]", r".\1", wanted)), 1
         while name in self.tensors:
             name, count = f"{wanted} {count}", count + 1
         self.tensors[name] = x

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -31,16 +31,17 @@ class Target:
 
 
 def function(source: Source) -> Callable[..., Any]:
-    """A model as a function whose arguments have their names: a module is one."""
+    """A model as a function whose arguments have their names, and its tensors too: a module is one."""
     if isinstance(source.call, nn.Module):
         return source.call
 
     def model(*x: Any) -> Any:
         return source.call(*x)
 
-    kinds = [Parameter(a.name, Parameter.POSITIONAL_OR_KEYWORD) for a in source.arguments]
-    model.__signature__ = Signature(kinds)      # type: ignore[attr-defined]
-    return model
+    made: Any = model
+    made.__signature__ = Signature([Parameter(a.name, Parameter.POSITIONAL_OR_KEYWORD) for a in source.arguments])
+    made.named_members = cast(Any, source.call).named_members
+    return made
 
 
 def compiled(source: Source, example: Sequence[Array], fixed: Sequence[str]) -> Any:

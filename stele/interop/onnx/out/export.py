@@ -13,10 +13,11 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from stele import files, nn
+from stele import files
 from stele.arrays.tensor import Tensor
 from stele.backend.locks import held
 from stele.call.compiled import Compiled, Method
+from stele.call.stored import member_names
 from stele.call.symbolic import Function
 from stele.errors import GraphError, OptionError
 from stele.interop.onnx.out.functions import together
@@ -101,9 +102,9 @@ def apart(leaves: Sequence[Any]) -> list[Any]:
     return [x.clone() if isinstance(x, Tensor) and seen.setdefault(id(x), k) != k else x for k, x in enumerate(leaves)]
 
 
-def of_python(f: Any, args: Any, dims: Dims) -> Program:
+def of_python(program: Any, args: Any, dims: Dims) -> Program:
     """A module, or a function of Python, of such arguments."""
-    given = tuple(sequence(args, "args of export", "a list of arguments, such as [x]"))
+    given, f = tuple(sequence(args, "args of export", "a list of arguments, such as [x]")), program
     if isinstance(f, Method):
         f, given = f.compiled, (f.instance, *given)
     function: Callable[..., Any] = f.function if isinstance(f, Compiled) else f
@@ -114,7 +115,7 @@ def of_python(f: Any, args: Any, dims: Dims) -> Program:
     traced = traced_at(function, spec, leaves, names, declare(dims, name, names, tuple(map(shape_of, leaves))))
     if traced.changes:
         raise refused(name)
-    own = {id(x): path for path, x in function.named_tensors()} if isinstance(function, nn.Module) else {}
+    own = member_names(program, traced.state)
     argument = {id(x): k for k, x in enumerate(leaves)}
     inputs: dict[int, str] = {}
     weights: dict[int, tuple[str, Any]] = {}
