@@ -198,6 +198,61 @@ def test_states_of_nnx_go_both_ways() -> None:
 
 
 @needs_flax
+def test_gates_that_nnx_has_apart_are_taken() -> None:
+    nnx = import_module("flax.nnx")
+    cell = nnx.RNN(nnx.LSTMCell(3, 4, rngs=nnx.Rngs(0), bias_init=jax().nn.initializers.normal()))
+    x = np.random.default_rng(0).normal(size=(2, 5, 3)).astype(np.float32)
+    ours = flax.from_flax(nn.LSTM(3, 4, batch_first=True), nnx.state(cell, nnx.Param))
+    agree(ours(st.tensor(x))[0], cell(x))
+
+
+class Steps(nn.Module):
+    """What `linen_steps` is."""
+
+    def __init__(self) -> None:
+        self.rnn, self.norm = nn.RNN(3, 4, batch_first=True), nn.InstanceNorm1d(4, eps=1e-6, affine=True)
+        self.attention = nn.MultiheadAttention(4, 2, kdim=3, vdim=3, batch_first=True)
+
+    def forward(self, x: st.Tensor) -> st.Tensor:
+        y = self.norm(self.rnn(x)[0].permute(0, 2, 1)).permute(0, 2, 1)
+        return self.attention(y, x, x)[0]
+
+
+@needs_flax
+def test_steps_are_those_of_linen() -> None:
+    linen = import_module("flax.linen")
+
+    class Net(linen.Module):
+        def setup(self) -> None:
+            self.rnn, self.norm = linen.RNN(linen.SimpleCell(4)), linen.InstanceNorm()
+            self.attention = linen.MultiHeadDotProductAttention(2)
+
+        def __call__(self, x: Any) -> Any:
+            return self.attention(self.norm(self.rnn(x)), x)
+
+    net, x = Net(), np.random.default_rng(0).normal(size=(2, 5, 3)).astype(np.float32)
+    tree = numbers(net.init(jax().random.key(0), x))
+    ours = flax.from_flax(Steps(), tree)
+    agree(ours(st.tensor(x)), net.apply(tree, x))
+    close(flax.to_flax(ours), tree)
+    fresh = Steps()
+    agree(fresh(st.tensor(x)), net.apply(flax.to_flax(fresh), x))
+
+
+def test_files_of_states_end_in_value() -> None:
+    """As Orbax gives back what nnx.state was."""
+    class Own(nn.Module):
+        def __init__(self) -> None:
+            self.layer, self.value = nn.Linear(2, 3), nn.Parameter(st.zeros(2))
+
+    tree = {"layer": {"kernel": {"value": np.ones((2, 3))}, "bias": {"value": np.ones(3)}},
+            "value": {"value": np.ones(2)}}
+    ours = flax.from_flax(Own(), tree)
+    assert all(bool((x == 1).all()) for x in ours.parameters())
+    assert bool((flax.from_flax(Own(), flax.to_flax(ours, "nnx")).value == 1).all())
+
+
+@needs_flax
 @pytest.mark.parametrize("kind", ["GRUCell", "OptimizedLSTMCell"])
 def test_cells_of_nnx_go_both_ways(kind: str) -> None:
     nnx = import_module("flax.nnx")
@@ -212,11 +267,11 @@ def test_cells_of_nnx_go_both_ways(kind: str) -> None:
 
 
 def test_a_module_comes_back_from_its_tree() -> None:
-    for make in (Images, Words, Plain):
+    for make in (Images, Words, Plain, Steps):
         one, other = make().eval(), make().eval()
         flax.from_flax(other, flax.to_flax(one))
         for name, x in other.named_parameters():
-            if "gru" not in name and "lstm" not in name:
+            if not name.startswith(("gru", "lstm", "rnn")):
                 assert np.array_equal(x.numpy(), one.member(name).numpy()), name
     lstm = nn.LSTM(3, 4)
     x = st.randn(5, 2, 3)
@@ -253,6 +308,11 @@ def test_names_that_do_not_match_are_told_at_once() -> None:
     (lambda: flax.to_flax(nn.Linear(1, 1), "haiku"), OptionError, "'linen' or 'nnx'"),
     (lambda: flax.from_flax(nn.Linear(1, 1), 3), DataError, "a dict of dicts, got an int"),
     (lambda: flax.from_flax(nn.Linear(1, 1), {"kernel": "x", "bias": [1.0]}), DataError, "holds no numbers"),
+    (lambda: flax.from_flax(nn.Linear(1, 1), {"kernel": object()}), DataError, r"an object.*linen\.unbox"),
+    (lambda: flax.from_flax(nn.Linear(1, 1), b"x"), DataError, r"flax\.read\(path\)"),
+    (lambda: flax.from_flax(nn.Linear(1, 1), {"params": {"a": 1}, "step": 1}), DataError, "of a training state"),
+    (lambda: flax.from_flax(nn.Linear(1, 1), {"kernel": 1}), DataError, 'of linen is {"params"'),
+    (lambda: flax.to_flax(nn.MultiheadAttention(4, 2, add_bias_kv=True)), DataError, "add_bias_kv=False"),
     (lambda: flax.to_flax(nn.LSTM(2, 3, num_layers=2)), DataError, "one layer in one direction"),
     (lambda: flax.to_flax(nn.GRU(2, 3, bias=False)), DataError, "has biases"),
     (lambda: flax.to_flax(nn.GRU(2, 3), "nnx"), DataError, "no bias of the state")])

@@ -10,6 +10,7 @@ from stele import nn
 from stele.errors import DataError
 from stele.ir.graph import Array
 
+STEPPED = nn.RNN | nn.GRU | nn.LSTM     # what Flax makes of a cell
 Arrays = dict[tuple[str, ...], Array]
 """By collection ("params", "batch_stats") and the names below a layer."""
 
@@ -30,7 +31,7 @@ def held(layer: Any, name: str) -> Array | None:
 
 def inner(layer: Any, found: Mapping[tuple[str, ...], Array]) -> Arrays:
     """What is kept of a layer that Flax makes of a cell: the cell is within it."""
-    is_layer = isinstance(layer, nn.GRU | nn.LSTM)
+    is_layer = isinstance(layer, STEPPED)
     return {(where, "cell", *names) if is_layer else (where, *names): x for (where, *names), x in found.items()}
 
 
@@ -81,15 +82,20 @@ def row(name: str, own: str, there: Callable[[Array], Array] = same, back: Calla
 
 def suffix(cell: Any) -> str:
     """What stands behind the names of a layer's one pass; a cell's have nothing. Raises DataError for several."""
-    if not isinstance(cell, nn.GRU | nn.LSTM):
+    if not isinstance(cell, STEPPED):
         return ""
     if cell.num_layers > 1 or cell.bidirectional or cell.proj_size:
-        raise DataError(f"a cell of Flax is one layer in one direction, got {cell!r:.80}",
+        raise DataError(f"a cell of Flax is one layer in one direction, got {lined(cell)}",
                         hint="Hold one layer for each cell.")
     return "_l0"
 
 
-def gates(letters: str, with_input: bool, states: str) -> Layout:
+def lined(layer: Any) -> str:
+    """A layer in one line."""
+    return f"{type(layer).__name__}({layer.extra_repr()})"
+
+
+def gates(letters: Sequence[str], with_input: bool, states: Sequence[str] = ()) -> Layout:
     """A cell whose gates are layers of their own, i* and h*: `states` names those that have a bias of the state, which
     there is no other for; biases of the others are one, with the input's (`with_input`) or with the state's.
     """
@@ -97,7 +103,7 @@ def gates(letters: str, with_input: bool, states: str) -> Layout:
         end, found = suffix(layer), Arrays()
         tensors = [held(layer, f"{name}{end}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
         if any(x is None for x in tensors):
-            raise DataError(f"a cell of Flax has biases, got {layer!r:.80}", hint="Write bias=True.")
+            raise DataError(f"a cell of Flax has biases, got {lined(layer)}", hint="Write bias=True.")
         w, u, b, c = (np.split(x, len(letters)) for x in tensors if x is not None)
         if style == "nnx":
             return inner(layer, fused(tensors, with_input, [letters.index(gate) for gate in states]))
@@ -141,6 +147,18 @@ def fused(tensors: Sequence[Array | None], with_input: bool, apart: Sequence[int
             ("params", "dense_i" if with_input else "dense_h", "bias"): b + c}
 
 
+def side_by_side(given: Mapping[tuple[str, ...], Array]) -> dict[tuple[str, ...], Array]:
+    """A tree in which the gates of each LSTMCell of nnx, which are apart, stand as those of OptimizedLSTMCell."""
+    found = {**given}
+    for path in [path[:-2] for path in given if path[-2:] == ("if_", "kernel")]:
+        sides = {side: [f"{side}{gate}{'_' if side + gate == 'if' else ''}" for gate in "ifgo"] for side in "ih"}
+        for side, name in (("i", "kernel"), ("h", "kernel"), ("h", "bias")):
+            parts = [(*path, layer, name) for layer in sides[side]]
+            if found.keys() >= {*parts}:
+                found[(*path, f"dense_{side}", name)] = np.concatenate([found.pop(part) for part in parts], -1)
+    return found
+
+
 def stateless(layer: Any, style: str) -> None:
     """Raises DataError for a GRU whose new states have a bias of the old one, which nnx has no place for."""
     bias = held(layer, f"bias_hh{suffix(layer)}")
@@ -150,18 +168,19 @@ def stateless(layer: Any, style: str) -> None:
 
 
 WEIGHTS = "kernel", "bias"
-ATTENTION = "query", "key", "value"
+ATTENTION, APART = ("query", "key", "value"), ("q_proj_weight", "k_proj_weight", "v_proj_weight")
 
 
 def heads_there(layer: Any, style: str) -> Arrays:
     """Attention: what is projected is apart there, and heads have an axis."""
     h, found = layer.num_heads, Arrays()
-    if layer.in_proj_weight is None or layer.bias_k is not None or layer.add_zero_attn:
-        raise DataError(f"attention of Flax has queries, keys and values of one size alone, got {layer!r:.80}")
+    if layer.bias_k is not None or layer.add_zero_attn:
+        raise DataError(f"attention of Flax adds no keys and values of its own, got {lined(layer)}",
+                        hint="Write add_bias_kv=False, add_zero_attn=False.")
     whole, bias = held(layer, "in_proj_weight"), held(layer, "in_proj_bias")
-    assert whole is not None
-    for k, name in enumerate(ATTENTION):
-        w = np.split(whole, 3)[k]
+    parts = [held(layer, name) for name in APART] if whole is None else np.split(whole, 3)
+    for k, (name, w) in enumerate(zip(ATTENTION, parts)):
+        assert w is not None
         found["params", name, "kernel"] = w.T.reshape((w.shape[1], h, -1))
         if bias is not None:
             found["params", name, "bias"] = np.split(bias, 3)[k].reshape((h, -1))
@@ -173,8 +192,8 @@ def heads_there(layer: Any, style: str) -> Arrays:
 
 def heads_back(layer: Any, found: Mapping[tuple[str, ...], Array]) -> dict[str, Array]:
     """The same the other way round."""
-    made = {"in_proj_weight": np.concatenate([
-        (k := found["params", name, "kernel"]).reshape((k.shape[0], -1)).T for name in ATTENTION])}
+    parts = [(k := found["params", name, "kernel"]).reshape((k.shape[0], -1)).T for name in ATTENTION]
+    made = dict(zip(APART, parts)) if layer.in_proj_weight is None else {"in_proj_weight": np.concatenate(parts)}
     out = found["params", "out", "kernel"]
     made["out_proj.weight"] = out.reshape((-1, out.shape[-1])).T
     if ("params", "out", "bias") in found:
@@ -195,11 +214,13 @@ LAYERS: Mapping[type, Layout] = {
     nn.Linear: AFFINE, nn.Conv1d: AFFINE, nn.Conv2d: AFFINE, nn.Conv3d: AFFINE,
     nn.ConvTranspose1d: TRANSPOSED, nn.ConvTranspose2d: TRANSPOSED, nn.ConvTranspose3d: TRANSPOSED,
     nn.BatchNorm1d: BATCH, nn.BatchNorm2d: BATCH, nn.BatchNorm3d: BATCH,
+    nn.InstanceNorm1d: BATCH, nn.InstanceNorm2d: BATCH, nn.InstanceNorm3d: BATCH,
     nn.LayerNorm: NORM, nn.GroupNorm: NORM, nn.RMSNorm: rows(SCALE),
     nn.Embedding: rows(row("embedding", "weight")),
     nn.PReLU: rows(row("negative_slope", "weight", lambda w: w.reshape(()), lambda a: a.reshape((1,)))),
     **dict.fromkeys((nn.GRU, nn.GRUCell), gates("rzn", True, "n")._replace(checked=stateless)),
-    **dict.fromkeys((nn.LSTM, nn.LSTMCell), gates("ifgo", False, "")),
+    **dict.fromkeys((nn.LSTM, nn.LSTMCell), gates("ifgo", False)),
+    **dict.fromkeys((nn.RNN, nn.RNNCell), gates(("",), True)),
     nn.MultiheadAttention: Layout(heads_there, heads_back),
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 import stele as st
 from stele import nn
 from stele.errors import ArgumentError, DataError
-from stele.interop.flax.layers import Layout, layout
+from stele.interop.flax.layers import Layout, layout, side_by_side
 from stele.interop.flax.trees import Flat, flat, nested
 from stele.ir.door import public
 from stele.ir.graph import Array
@@ -18,6 +18,8 @@ from stele.ops.arguments import choice
 
 STYLES = "linen", "nnx"
 COLLECTIONS = "params", "batch_stats"
+HINTS = {"linen": "to_flax(module) is a tree that fits: of a training state give its params and batch_stats alone.",
+         "nnx": 'to_flax(module, "nnx") is a tree that fits; one of linen is {"params": ..., "batch_stats": ...}.'}
 MOST = 50               # names of an error
 M = TypeVar("M", bound=nn.Module)
 Keys = tuple[Any, ...]
@@ -116,7 +118,9 @@ def from_flax(module: M, tree: Any) -> M:
     layers = list(kept(checked(module), style))
     for arrays, _ in layers:
         wanted |= {tuple(map(str, key)): x for key, x in arrays.items()}
-    fits(given, wanted)
+    if style == "nnx":
+        given = side_by_side({bare(path, wanted): x for path, x in given.items()})
+    fits(given, wanted, style)
     for _, (layer, how, keys, short) in layers:
         own = {key: given[tuple(map(str, whole(keys, key, style)))] for key in short}
         tensors = {key[1]: x for key, x in own.items()} if how is None else how.back(layer, own)
@@ -124,6 +128,11 @@ def from_flax(module: M, tree: Any) -> M:
     for x, numbers in made:
         x.assign(x.dtype.array(numbers))
     return module
+
+
+def bare(path: tuple[str, ...], wanted: Mapping[tuple[str, ...], Array]) -> tuple[str, ...]:
+    """A path without the `value` that files of states of nnx end each in."""
+    return path if path in wanted or path[-1] != "value" else path[:-1]
 
 
 def checked(module: Any) -> nn.Module:
@@ -138,7 +147,7 @@ def styled(style: Any) -> str:
     return choice(style, "style", STYLES)
 
 
-def fits(given: Flat, wanted: Mapping[tuple[str, ...], Array]) -> None:
+def fits(given: Flat, wanted: Mapping[tuple[str, ...], Array], style: str) -> None:
     """Raises DataError with all names that one side lacks, and all shapes that differ."""
     said = [f"{'/'.join(path)} {wanted[path].shape} is missing" for path in wanted if path not in given]
     said += [f"{'/'.join(path)} {given[path].shape} is unknown" for path in given if path not in wanted]
@@ -147,4 +156,4 @@ def fits(given: Flat, wanted: Mapping[tuple[str, ...], Array]) -> None:
     if said:
         more = f"; and {len(said) - MOST} more" if len(said) > MOST else ""
         raise DataError(f"the tree does not fit the module in {len(said)} places: {'; '.join(said[:MOST])}{more}",
-                        hint="to_flax(module) is a tree that fits.")
+                        hint=HINTS[style])

@@ -28,7 +28,8 @@ def flat(tree: Any) -> Flat:
         path, x = waiting.pop()
         if isinstance(x, Mapping) or not path:
             if not isinstance(x, Mapping):
-                raise DataError(f"a tree of Flax is a dict of dicts, got {kind(x)}")
+                raise DataError(f"a tree of Flax is a dict of dicts, got {kind(x)}",
+                                hint="Give what init of linen returned, nnx.state(model), or flax.read(path).")
             if len(path) > DEEPEST:
                 raise DataError(f"the tree has more than {DEEPEST} dicts within dicts")
             waiting += [((*path, str(key)), part) for key, part in reversed(list(x.items()))]
@@ -44,7 +45,9 @@ def array(path: str, x: Any) -> Array:
     except Exception as error:      # whatever holds the leaf may refuse to give its numbers
         raise DataError(f"{path} of the tree gives no array: {error!r:.100}") from None
     if made.dtype.kind not in "fiub" and made.dtype.name != "bfloat16":
-        raise DataError(f"{path} of the tree holds no numbers, but {made.dtype}")
+        is_strange = made.dtype.kind == "O"
+        raise DataError(f"{path} of the tree holds no numbers, but {kind(x) if is_strange else made.dtype}",
+                        hint="flax.linen.unbox(tree) takes arrays out of their boxes." if is_strange else None)
     return made
 
 
