@@ -12,7 +12,7 @@ import stele as st
 from stele import optim
 from stele.cli import COMMANDS
 from stele.commands.arguments import run
-from stele.errors import ArgumentError, DataError, ShapeError
+from stele.errors import ArgumentError, DataError, DTypeError, ShapeError
 from stele.interop import caffe
 from stele.interop.caffe.layers import RULES, WEIGHTS
 from stele.interop.caffe.net import net, read
@@ -57,10 +57,14 @@ FORMULAS: list[tuple[str, Array]] = [
     (one("Reduction"), X.sum()), (one("Reduction", "reduction_param { operation: MEAN axis: 1 }"), X.mean((1, 2, 3))),
     (one("Reduction", "reduction_param { operation: 2 axis: -1 coeff: 3 }"), 3 * abs(X).sum(-1)),
     (one("Reduction", "reduction_param { operation: SUMSQ axis: 2 }"), (X ** 2).sum((2, 3))),
-    (one("ArgMax"), TOP[:, None, :1]), (one("ArgMax", "argmax_param { axis: 1 }"), X.argmax(1)[:, None]),
+    (one("ArgMax"), TOP[:, None, :1, None]), (one("ArgMax", "argmax_param { axis: 1 }"), X.argmax(1)[:, None]),
     (one("ArgMax", "argmax_param { axis: 1 out_max_val: true }"), X.max(1, keepdims=True)),
     (one("ArgMax", "argmax_param { top_k: 2 out_max_val: true }"),
-     np.stack([TOP, np.take_along_axis(X.reshape(2, -1), TOP, 1)], 1)),
+     np.stack([TOP, np.take_along_axis(X.reshape(2, -1), TOP, 1)], 1)[..., None]),
+    (one("Flatten", tops=["a"]) + one("ArgMax", "argmax_param { top_k: 2 }", ["a"]), TOP[:, None]),
+    (one("Clip", "clip_param { min: -0.5 max: 0.3 }"), X.clip(-0.5, 0.3)), (one("Swish"), X / (1 + np.exp(-X))),
+    (one("Swish", "swish_param { beta: 2 }"), X / (1 + np.exp(-2 * X))),
+    (one("Threshold", "threshold_param { threshold: 0.2 }"), X > 0.2),
     (one("Tile", "tile_param { axis: 2 tiles: 3 }"), np.tile(X, (1, 1, 3, 1))),
     (one("LRN", "lrn_param { local_size: 3 alpha: 0.4 beta: 0.6 k: 1.5 }"), X / (1.5 + 0.4 / 3 * squares(X, 3)) ** 0.6),
     (one("Pooling", "pooling_param { kernel_size: 3 stride: 3 pad: 1 }", tops=["a"]) +
@@ -190,7 +194,7 @@ BINARIES = [
      r"a blob of shape \[3221225472\] needs 3,221,225,472 numbers, 2 are there"),
     (field(100, field(1, b"c") + field(7, field(5, b"\0" * 7))), "7 bytes are no row of float32"),
     (field(100, field(1, b"other") + field(7, blob(np.ones(3, "f4")))),
-     r"no weights for 1 layers: Convolution 'convolution' \(line 3\)"),
+     r"weights of 1 layers: Convolution 'convolution' \(line 3\)"),
 ]
 
 
@@ -208,7 +212,34 @@ def test_all_layers_without_a_rule_are_named_at_once(tmp_path: Path) -> None:
         made(tmp_path, layers)
 
 
+@pytest.mark.parametrize(("layers", "weights", "message"), [
+    (one("Convolution", "convolution_param { num_output: 6 kernel_size: 3 bias_term: false }"), CONV,
+     r"Convolution 'convolution' \(line 3\) needs 1: weight; got 2"),
+    (one("Convolution", "convolution_param { num_output: 6 kernel_size: 3 }"), CONV[:1],
+     "needs 2: weight, bias; got 1"),
+    (one("Scale"), [CONV[1][:4]] * 2, "needs 1: weight; got 2"), (one("BatchNorm"), CONV, "needs 3: mean"),
+    (one("PReLU"), [], "needs 1: weight; got 0")])
+def test_weights_of_another_net_are_told(tmp_path: Path, layers: str, weights: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        made(tmp_path, layers, {layers.split('"')[1]: weights})
+
+
+def test_weights_whose_axes_are_in_another_order_are_told(tmp_path: Path) -> None:
+    found = made(tmp_path, one("Convolution", "convolution_param { num_output: 6 kernel_size: 3 }"),
+                 {"convolution": [CONV[0].swapaxes(0, 1), CONV[1]]})
+    with pytest.raises(DataError, match=r"weight 0 of shape \(6, 4, 3, 3\), got \(4, 6, 3, 3\)"):
+        found(X)
+
+
+def test_a_wrong_dtype_is_told_as_such(tmp_path: Path) -> None:
+    layers = one("Convolution", "convolution_param { num_output: 6 kernel_size: 3 }")
+    found = made(tmp_path, layers, {"convolution": CONV})
+    with pytest.raises(DTypeError, match=r"int32 and float32.*astype\('float32'\)"):
+        found(X.astype("i4"))
+
+
 REFUSED = [
+    (one("Clip", "clip_param { min: 0 }"), "needs min and max"), (one("ReLU", bottoms=[]), "cannot take 0 bottoms"),
     (one("Convolution", "convolution_param { num_output: 6 }"), "kernel_size needs a number from 1"),
     (one("Convolution", "convolution_param { num_output: 5 group: 2 kernel_size: 3 }"), "make no 2 groups"),
     (one("Convolution", "convolution_param { num_output: 8 kernel_size: 3 }"), r"weight 0 of shape \(8, 4, 3, 3\)"),

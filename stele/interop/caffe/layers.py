@@ -31,9 +31,9 @@ class Call:
         return self.layer.options(f"{name}_param")
 
     def weight(self, k: int, shape: Sequence[Any]) -> st.Tensor:
-        """Weight k in a shape: old files write four axes for every blob. Raises DataError where it has another size."""
+        """Weight k in a shape: old files write four axes for every blob. Raises DataError where it has others."""
         x = self.weights[k] if k < len(self.weights) else None
-        if x is None or math.prod(x.shape) != math.prod(shape):
+        if x is None or [n for n in x.shape if n != 1] != [n for n in shape if n != 1]:
             self.layer.says.refuse(f"layer {self.layer} needs weight {k} of shape {tuple(shape)}, got "
                                    f"{'none' if x is None else tuple(x.shape)}", "Is this the net of that .caffemodel?")
         return x.reshape(tuple(shape))
@@ -261,7 +261,7 @@ def largest(c: Call, x: Any) -> Any:
         return top if values else at.astype(x.dtype)
     top, at = places(x.reshape((x.shape[0], math.prod(x.shape[1:]))), k, 1)
     parts = [at.astype(x.dtype), top] if values else [at.astype(x.dtype)]
-    return st.stack(parts, axis=1)
+    return st.stack(parts, axis=1).reshape((x.shape[0], len(parts), k, *(1,) * (x.ndim - 3)))
 
 
 def places(x: Any, k: int, axis: int) -> tuple[Any, Any]:
@@ -322,6 +322,14 @@ def learned(c: Call, x: Any) -> Any:
     return st.where(x > 0, x, x * slopes)
 
 
+def clipped(c: Call, x: Any) -> Any:
+    """x between two numbers, which have to be there."""
+    o = c.options("clip")
+    if not o.fields.keys() >= {"min", "max"}:
+        o.refuse("a Clip needs min and max")
+    return st.clip(x, o.get("min", 0.0), o.get("max", 0.0))
+
+
 RULES: Mapping[str, Rule] = {
     "Convolution": convolved, "Deconvolution": convolved, "InnerProduct": inner_product, "Pooling": pooled,
     "LRN": normalised_locally, "BatchNorm": normalised, "Scale": scaled, "Concat": joined, "Slice": cut,
@@ -329,6 +337,9 @@ RULES: Mapping[str, Rule] = {
     "ArgMax": largest, "Embed": embedded, "Tile": tiled, "MVN": centred, "ReLU": rectified, "PReLU": learned,
     "Bias":     lambda c, x, *more: x + spread(c, x, more, c.options("bias")),
     "ELU":      lambda c, x: F.elu(x, c.options("elu").get("alpha", 1.0)),
+    "Clip":     clipped,
+    "Swish":    lambda c, x: x * st.sigmoid(c.options("swish").get("beta", 1.0) * x),
+    "Threshold": lambda c, x: (x > c.options("threshold").get("threshold", 0.0)).astype(x.dtype),
     "Sigmoid":  lambda c, x: st.sigmoid(x),
     "TanH":     lambda c, x: st.tanh(x),
     "AbsVal":   lambda c, x: abs(x),
@@ -358,3 +369,18 @@ WEIGHTS: Mapping[str, tuple[str, ...]] = {
     "Embed": ("weight", "bias"),
 }
 """What the blobs of a layer are called, in their order."""
+
+BIASES: Mapping[str, tuple[str, bool]] = {
+    "Convolution": ("convolution_param", True), "Deconvolution": ("convolution_param", True),
+    "InnerProduct": ("inner_product_param", True), "Embed": ("embed_param", True), "Scale": ("scale_param", False),
+}
+"""Which options say whether a layer has a bias, and whether it has one where they do not."""
+
+
+def blobs_of(n: Layer) -> tuple[str, ...]:
+    """What the blobs of a layer are called that its options ask for."""
+    words = WEIGHTS.get(n.type, ())
+    if n.type in ("Scale", "Bias") and len(n.bottoms) > 1:      # what is multiplied or added comes as a blob
+        words = words[1:]
+    name, usual = BIASES.get(n.type, ("", True))
+    return words if not name or n.options(name).get("bias_term", usual) else tuple(w for w in words if w != "bias")

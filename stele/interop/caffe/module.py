@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import stele as st
 from stele import nn
-from stele.errors import ArgumentError, DataError, ShapeError, SteleError
-from stele.interop.caffe.layers import RULES, WEIGHTS, Call
+from stele.errors import ArgumentError, DataError, ShapeError, SteleError, nearest
+from stele.interop.caffe.layers import RULES, Call, blobs_of
 from stele.interop.caffe.net import Layer, Net
 from stele.interop.caffe.net import read as read_net
 from stele.interop.caffe.text import Message
@@ -57,9 +58,11 @@ class CaffeModule(Imported):
         try:
             with layer(n.name.replace("/", ".")):
                 made = RULES[n.type](call, *x)
-        except TypeError as error:      # of the rule itself: another number of bottoms
-            raise DataError(f"layer {n} cannot take {len(x)} bottoms: {error}") from None
-        except (SteleError, ValueError, ZeroDivisionError) as error:
+        except (SteleError, TypeError, ValueError, ZeroDivisionError) as error:
+            try:
+                signature(RULES[n.type]).bind(call, *x)
+            except TypeError:
+                n.says.refuse(f"layer {n} cannot take {len(x)} bottoms")
             error.add_note(f"This was raised by layer {n} of the net.")
             raise
         made = made if isinstance(made, tuple) else (made,)
@@ -119,8 +122,10 @@ def load(prototxt: str | Path, caffemodel: str | Path) -> CaffeModule:
 def checked(net: Net) -> Net:
     """A net of which every layer can be computed. Raises DataError with those that cannot."""
     if lacking := [str(n) for n in net.layers if n.type not in RULES]:
+        guess = next(filter(None, (nearest(n.type, RULES) for n in net.layers if n.type not in RULES)), None)
         raise DataError(f"{net.source} has {len(lacking)} layers that have no rule: {'; '.join(lacking[:50])}",
-                        hint="Losses and accuracies belong to training: give the net for deployment.")
+                        hint=f"Did you mean {guess!r}?" if guess else
+                        "Losses and accuracies belong to training: give the net for deployment.")
     return net
 
 
@@ -132,20 +137,18 @@ def held(net: Net, blobs: Mapping[str, Sequence[Array]],
     owners: dict[str, str] = {}
     lacking: list[str] = []
     for k, n in enumerate(net.layers):
-        words = WEIGHTS.get(n.type, ())
-        if n.type in ("Scale", "Bias") and len(n.bottoms) > 1:      # what is multiplied or added comes as a blob
-            words = ("bias",) if n.options("scale_param").get("bias_term", False) else ()
+        words, own = blobs_of(n), blobs.get(n.name, ())
         params = n.says.fields.get("param", [])     # names alone in version 1
         shared = [p.get("name", "") if isinstance(p, Message) else str(p) for p in params]
         names = [owners.setdefault(shared[j], f"{n.name}.{word}") if j < len(shared) and shared[j] else
                  f"{n.name}.{word}" for j, word in enumerate(words)]
-        own = blobs.get(n.name, ())
         for name, x in zip(names, own):
             value = st.tensor(x.astype("<f4").reshape(x.shape))
             weights.setdefault(name, value if n.type == "BatchNorm" else nn.Parameter(value))
         taken[f"{k}"] = [name for name in names if name in weights]
-        lacking += [str(n)] if words and not taken[f"{k}"] else []
+        if words and len(own) != len(words) and (own or not taken[f"{k}"]):     # which may be another layer's
+            lacking.append(f"{n} needs {len(words)}: {', '.join(words)}; got {len(own)}")
     if lacking:
-        raise DataError(f"{source} has no weights for {len(lacking)} layers: {'; '.join(lacking[:50])}",
+        raise DataError(f"{source} does not have the weights of {len(lacking)} layers: {'; '.join(lacking[:50])}",
                         hint="Is this the net of that .caffemodel?")
     return weights, taken
