@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Browser
+from caffe_nets import caffemodel
 from huggingface import KEPT, legacy, write
 from keras_models import KEPT as KERAS
 
@@ -192,8 +194,27 @@ def test_models_of_keras_in_one_hdf5_file_go_out_too(tmp_path: Path, capsys: pyt
         (tmp_path / "m.h5").write_bytes(kept.read("mlp.h5"))
     assert run(["convert", str(tmp_path / "m.h5"), str(tmp_path / "m.safetensors")], COMMANDS) == 0
     assert "5 under their names" in capsys.readouterr().out
-    page = tmp_path / "page.html"
-    assert run(["view", str(tmp_path / "m.h5"), "--out", str(page)], COMMANDS) == 0 and "MatMul" in page.read_text()
+    assert {"MatMul", "dense", "dense_1"} <= {*layers_drawn(tmp_path / "m.h5")}
+
+
+def layers_drawn(path: Path) -> list[str]:
+    """What stands at the top of a drawing, and the kinds of its nodes."""
+    page = path.with_suffix(".html")
+    assert run(["view", str(path), "--out", str(page)], COMMANDS) == 0
+    made = re.search(r'id="model">(.*?)</script>', page.read_text(), re.DOTALL)
+    boxes = json.loads(made[1])["boxes"] if made else []
+    return [b["name"] for b in boxes if b["up"] < 0] + [b["kind"] for b in boxes if "kind" in b]
+
+
+def test_nets_of_caffe_are_drawn_in_their_layers(tmp_path: Path) -> None:
+    conv = "convolution_param { num_output: 2 kernel_size: 1 bias_term: false }"
+    (tmp_path / "m.prototxt").write_text(
+        'input: "x" input_dim: 1 input_dim: 2 input_dim: 3 input_dim: 3\n'
+        f'layer {{ name: "block/a" type: "Convolution" bottom: "x" top: "y" {conv} }}\n'
+        f'layer {{ name: "block/b" type: "Convolution" bottom: "y" top: "z" {conv} }}\n')
+    w = np.ones((2, 2, 1, 1), "f4")
+    (tmp_path / "m.caffemodel").write_bytes(caffemodel({"block/a": [w], "block/b": [w * 2]}))
+    assert layers_drawn(tmp_path / "m.prototxt") == ["x", "block", "0", "Input", "Conv2d", "Conv2d", "Output"]
 
 
 BAD = [
@@ -265,3 +286,5 @@ def test_models_of_every_kind_are_drawn(tmp_path: Path, kind: str) -> None:
         assert browser.run("boxes.filter(b => b.kind === 'Input').length") == 1
         assert browser.run("boxes.filter(b => b.kind === 'Output').every(b => b.from.length === 1)")
         assert browser.complaints() == []
+        assert not {"StopGradient", "TorchModule", "ViTModel", "Sequential"} & {*browser.run(
+            "boxes.flatMap(b => [b.kind, b.name])")}

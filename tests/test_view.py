@@ -194,6 +194,10 @@ def test_search_finds_and_unfolds(tmp_path: Path) -> None:
         browser.press("input")
         browser.type("block57 tanh")
         assert browser.run("found.textContent") == "nothing has this name"
+        for path_of_it in ("stage1/block57/tanh", "/Stage1/block57 tanh", "stage1.block57.tanh"):
+            browser.run("search.value = ''")
+            browser.type(path_of_it)
+            assert browser.run("found.textContent") == "Tanh tanhstage1 / block57"
         browser.run("search.value = ''")
         browser.type("w57")
         assert browser.run("found.querySelector('button').textContent") == "MatMul fcstage1 / block57"

@@ -10,6 +10,7 @@ import stele as st
 from stele import nn
 from stele.errors import ArgumentError, nearest
 from stele.ir.origin import SCOPE, Scope, setting
+from stele.nn.module import PATHS
 
 
 class Imported(nn.Module):
@@ -22,6 +23,10 @@ class Imported(nn.Module):
 
     def member(self, path: str) -> Any:
         return self.weights.get(path)
+
+    def alone(self) -> setting:
+        """What is made inside belongs to the layers of this model, by their names alone where it is called first."""
+        return setting(SCOPE, Scope(PATHS.get(self) or "", SCOPE.get().inherited))
 
     def name_inputs(self, names: Sequence[str]) -> None:
         """Has `st.compile` know the inputs by their names, where Python may have such parameters."""
@@ -39,5 +44,5 @@ def unheard(lacks: str, name: str, has: Sequence[str], near: Iterable[str] | Non
 
 def layer(name: str) -> setting:
     """What is made inside belongs to a layer of this name, of the layer around."""
-    outer = SCOPE.get()
-    return setting(SCOPE, Scope(f"{outer.layer}.{name}" if outer.layer else name, outer.inherited))
+    outer, name = SCOPE.get(), name.replace("/", ".")
+    return setting(SCOPE, Scope(".".join(filter(None, (outer.layer, name))), outer.inherited))

@@ -15,13 +15,14 @@ from stele.interop.convert.source import Source
 from stele.ir.graph import Graph, Item, Parameter, Value, label_of
 from stele.ir.origin import lines
 from stele.ir.types import TupleType, Type
+from stele.ops.elementwise.unary import StopGradient
 from stele.tracing.trace import traced_on
 
 
 def drawing(title: str, source: Source) -> Drawing:
     """The drawing of a model; open sizes of one that is traced for it are those of the trace."""
     graph, held = of_program(source.call) if isinstance(source.call, Loaded) else of_function(source)
-    steps = Steps(held)
+    steps = Steps(held, type(source.call).__name__)
     nodes = [*steps.of(graph)]
     counts = Counter(n.kind for n in nodes if n.inputs)
     facts = (("kind", source.kind), ("steps", ", ".join(f"{kind} {n}" for kind, n in counts.most_common(5))),
@@ -49,9 +50,12 @@ def of_function(source: Source) -> tuple[Graph, dict[Value, str]]:
 
 
 class Steps:
-    """The values of a graph as nodes: numbers, and weights that were only moved, belong to who takes them."""
+    """The values of a graph as nodes: numbers, and weights that were only moved, belong to who takes them. What bears
+    the name of the `whole` lies in no layer, and what stops gradients is what it takes.
+    """
 
-    def __init__(self, names: Mapping[Value, str]) -> None:
+    def __init__(self, names: Mapping[Value, str], whole: str) -> None:
+        self.whole = whole
         self.known = {v: weight(name, v.type) for v, name in names.items()}
         self.held: dict[Value, tuple[Weight, ...]] = {v: (w,) for v, w in self.known.items()}
         self.types: dict[str, str] = {}
@@ -65,16 +69,18 @@ class Steps:
         for k, v in enumerate(graph.values):
             if isinstance(v.op, Parameter):
                 continue
-            if not v.args or (v.op.family == "movement" and v.args[0] in self.held):
+            if not v.args or ((v.op.family == "movement" or isinstance(v.op, StopGradient)) and v.args[0] in self.held):
                 self.held[v] = self.held[v.args[0]] if v.args else (number(v),)
+            elif isinstance(v.op, StopGradient):
+                self.ids[v] = self.ids[v.args[0]]
             else:
-                path = min((o.layer for o in v.where if o.layer), default="")
+                path = min((o.layer for o in v.where if o.layer not in ("", self.whole)), default="")
                 taken = tuple(self.ids[a] for a in v.args if a in self.ids)
                 own = tuple(w for a in v.args if a in self.held for w in self.held[a])
                 yield Node(f"{k}", kind_of(v), tuple(filter(None, path.split("."))), taken, self.named(v, f"v{k}"),
                            own, tuple(facts(v)))
         for k, v in enumerate(graph.results):
-            yield Node(f"output {k}", "Output", (), tuple(self.ids[x] for x in (v,) if x in self.ids), ())
+            yield Node(f"{k}", "Output", (), tuple(self.ids[x] for x in (v,) if x in self.ids), ())
 
     def named(self, v: Value, name: str) -> tuple[str]:
         """The name of a value, whose type is kept."""

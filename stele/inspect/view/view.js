@@ -304,7 +304,8 @@ const html = (name, text, ...inside) => {
   one.append(...inside);
   return one;
 };
-const table = rows => html("table", "", ...rows.map(([key, value]) => html("tr", "", html("th", key), html("td", value))));
+const broken = text => text.split(/(?<=[./_])/).flatMap(part => [html("wbr"), part]);   // where a long name may go on below
+const table = rows => html("table", "", ...rows.map(([key, value]) => html("tr", "", html("th", "", ...broken(key)), html("td", value))));
 const pathOf = b => { const words = []; for (let up = b.up; up !== root; up = up.up) words.unshift(up.name); return words.join(" / "); };
 function list(title, links) {
   if (!links.length) return [];
@@ -342,10 +343,12 @@ function pressed(b) {
 function all(open) { for (const b of boxes) if (b.inside) b.open = open; chosen = null; describe(); layout(); fit(); }
 
 const search = document.querySelector("input"), found = document.querySelector(".found");
+const paths = boxes.map(b => [pathOf(b), b.name].filter(Boolean).join(" / ").replaceAll(/ \/ |\./g, "/").toLowerCase());
 const texts = boxes.map(b => [b.name, b.kind ?? "layer", ...(b.weights ?? []).map(w => w[0])].join("\n").toLowerCase());
 function look() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const hits = words.length ? boxes.filter((b, k) => words.every(w => texts[k].includes(w))) : [];
+  const hits = words.length ? boxes.filter((b, k) => words.every(w => texts[k].includes(w)
+    || /[/.]/.test(w) && paths[k].includes(w.replaceAll(".", "/").replace(/^\//, "")))) : [];
   found.hidden = !words.length;
   found.replaceChildren(...hits.slice(0, 50).map(b => {
     const one = html("button", "", html("span", b.inside ? b.name : `${b.kind} ${b.name}`), html("small", pathOf(b)));

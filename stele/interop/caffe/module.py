@@ -47,8 +47,9 @@ class CaffeModule(Imported):
 
     def forward(self, *x: Any, **named: Any) -> Any:
         values = self.named(x, named)
-        for k, n in enumerate(self.net.layers):
-            values.update(zip(n.tops, self.applied(f"{k}", n, [values[name] for name in n.bottoms])))
+        with self.alone():
+            for k, n in enumerate(self.net.layers):
+                values.update(zip(n.tops, self.applied(f"{k}", n, [values[name] for name in n.bottoms])))
         made = [values[name] for name in self.net.outputs]
         return made[0] if len(made) == 1 else tuple(made)
 
@@ -56,7 +57,7 @@ class CaffeModule(Imported):
         """What a layer gives."""
         call = Call(n, tuple(self.weights[name] for name in self.taken[key]), self.training)
         try:
-            with layer(n.name.replace("/", ".")):
+            with layer(n.name):
                 made = RULES[n.type](call, *x)
         except (SteleError, TypeError, ValueError, ZeroDivisionError) as error:
             try:

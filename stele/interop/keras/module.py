@@ -48,7 +48,8 @@ class KerasModule(Imported):
 
     def forward(self, *x: Any, **named: Any) -> Any:
         given = {name: fitted(value, self.graph.known[name]) for name, value in self.bound(x, named).items()}
-        return picked(Run(self.weights, self.training).graph(self.graph, given), 0)
+        with self.alone():
+            return picked(Run(self.weights, self.training).graph(self.graph, given), 0)
 
     def bound(self, x: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """The inputs by the names of their layers. Raises ArgumentError for too much or too little."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import stele as st
 from stele.errors import ArgumentError, SteleError, kind
+from stele.interop.imported import layer as named
 from stele.interop.keras.call import Call
 from stele.interop.keras.model import Graph, Input, Layer, Ref, leaves, mapped
 from stele.interop.keras.table import KINDS
@@ -35,7 +36,8 @@ class Run:
         for step in graph.steps:
             args, kwargs = (mapped(lambda ref: result(ref).x, part) for part in (step.args, step.kwargs))
             masks = [result(ref).mask for ref in leaves(step.args)]
-            made, behind = self.layer(step.layer, args, kwargs, masks)
+            with named(step.layer.name):
+                made, behind = self.layer(step.layer, args, kwargs, masks)
             values[step.key] = [Result(*pair) for pair in zip(flat(made), flat(behind))]
         return mapped(result, graph.outputs)
 
@@ -43,9 +45,9 @@ class Run:
         """What a layer gives, and the masks of it, both in the containers of its results."""
         try:
             if layer.graph is not None:
-                named = dict(zip(order(layer.graph), zip(flat(args[0]), masks)))
+                inner = dict(zip(order(layer.graph), zip(flat(args[0]), masks)))
                 made = self.graph(layer.graph, {name: Result(cast(x, layer.graph.known[name]), mask)
-                                                for name, (x, mask) in named.items()})
+                                                for name, (x, mask) in inner.items()})
                 return picked(made, 0), picked(made, 1)
             c = Call(layer, self, args, masks)
             y = KINDS[layer.kind].rule(c, *(computed(c, x) for x in args), **kwargs)

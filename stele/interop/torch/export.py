@@ -173,7 +173,7 @@ def graph(module: Any) -> Graph:
         elif n.op == "output":
             outputs = plain(n.args[0], module)
         elif n.op == "call_function":
-            nodes.append(Node(n.name, op := word(n.target), arguments(n, module), dtypes(n), line(n)))
+            nodes.append(Node(n.name, op := word(n.target), arguments(n, module), dtypes(n), line(n), layer(n)))
             if op == "as_strided":
                 in_order(n, nodes[-1])
     return Graph(tuple(inputs), tuple(nodes), outputs)
@@ -231,6 +231,11 @@ def dtypes(n: Any) -> tuple[str | None, ...]:
     value = n.meta.get("val")
     many = value if isinstance(value, list | tuple) else [value]
     return tuple(named(x.dtype) if isinstance(x, torch().Tensor) else None for x in many)
+
+
+def layer(n: Any) -> str:
+    """The path of the module that calls a node."""
+    return [("", None), *(n.meta.get("nn_module_stack") or {}).values()][-1][0]
 
 
 def line(n: Any) -> str:

@@ -40,7 +40,8 @@ class TorchModule(Imported):
     def forward(self, *x: Any, **named: Any) -> Any:
         p = self.program
         given = dict(zip(p.graph.inputs, self.graph_inputs(self.bound(x, named))))
-        outputs = run(p.graph, *(given[name] for name in p.graph.inputs))
+        with self.alone():
+            outputs = run(p.graph, *(given[name] for name in p.graph.inputs))
         for k, name in p.written:
             self.weights[name].assign(outputs[k])
         return structured(p.result, [outputs[k] for k in p.returned])

@@ -21,6 +21,7 @@ class Node:
     inputs: tuple[Any, ...]
     dtypes: tuple[str | None, ...]      # of its results, None for one that is no tensor
     where: str = ""                     # the line of the user's that calls it
+    layer: str = ""                     # the path of the module that does
 
     def __str__(self) -> str:
         return f"{self.op} ({self.name})" + f" at {self.where}" * bool(self.where)

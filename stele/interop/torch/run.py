@@ -8,6 +8,7 @@ from typing import Any
 
 import stele as st
 from stele.errors import DataError, SteleError
+from stele.interop.imported import layer as named
 from stele.interop.torch.program import Graph, Node, filled, graphs
 from stele.interop.torch.table import RULES
 
@@ -26,7 +27,8 @@ def apply(node: Node, inputs: Sequence[Any]) -> Any:
     """The result of one node, in the dtypes that PyTorch says, or a tuple of them."""
     given = [partial(run, x) if isinstance(x, Graph) else x for x in inputs]
     try:
-        made = RULES[node.op](*given)
+        with named(node.layer):
+            made = RULES[node.op](*given)
     except (SteleError, ValueError, TypeError, IndexError) as error:
         error.add_note(f"This was raised by node {node} of the PyTorch model.")
         raise
