@@ -221,6 +221,7 @@ def exported(graph: Graph, name: str, held: Mapping[int, Array], options: Option
     it: a level of which the library asks whether it is there."""
     from stele.backend.cpu import export
     from stele.backend.cpu.serve import LEVELS
+    from stele.kernel.kinds import Host, role_of
 
     asked = request(graph, steady=[*held], options=replace(
         options, backend="cpu", without=options.without | {LIBRARY}))
@@ -230,7 +231,8 @@ def exported(graph: Graph, name: str, held: Mapping[int, Array], options: Option
     plain = Graph(graph.parameters, graph.results)
     native, objects = made(Request(plain, {}, asked.steady, asked.options, target))
     if native.manifest.hosts:
-        v = next(v for v in [*plain.everything, *optimised(asked).everything] if v.op.family == "host")
+        v = next((v for v in plain.everything if v.op.family == "host"), None) or next(
+            v for v in optimised(asked).everything if role_of(v) is Host)
         raise GraphError(f"{name} needs Python for {v.op.name}, which no library has", where=", ".join(lines(v.where)),
                          hint="Compute that outside of the function, and pass it as an argument.")
     flushes = native.manifest.multiplies and options.precision != "strict"

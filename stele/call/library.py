@@ -1,7 +1,8 @@
 """A traced function as a folder that C takes: a shared library, its header, an example, and what pkg-config reads."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +16,23 @@ from stele.ir.graph import Array, walk
 from stele.ir.types import HOME, Type
 from stele.ops.foreign import Foreign
 from stele.pipeline import Options, exported
+from stele.tracing.trace import answered
 
 C_TYPES = {"float32": "float", "float64": "double", "bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t",
            "complex64": "float", "complex128": "double"}
+
+
+WORDS = frozenset(re.findall(r"\w+", """
+    alignas alignof and and_eq arena asm auto bitand bitor bool break bytes calloc case catch char class code compl
+    const constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern false
+    float for fprintf friend goto if inline int int16_t int32_t int64_t int8_t long main malloc mutable namespace
+    new noexcept not not_eq nullptr operator or or_eq parallel printf private protected public register restrict
+    return short signed size_t sizeof static static_assert stderr struct switch template this thread_local threads
+    throw true try typedef typeid typename typeof uint16_t uint32_t uint64_t uint8_t union unsigned user using
+    virtual void volatile while xor xor_eq NULL"""))
+"""What no array and no size of a header is called: words of C and C++, and what headers and examples call their own."""
+Named = tuple[str, str, Type]
+"""An array: its name, how many numbers it has, in C, and its type."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +41,8 @@ class Interface:
 
     name: str
     sizes: Sequence[str]
-    inputs: Sequence[tuple[str, Type]]
-    outputs: Sequence[tuple[str, Type]]
+    inputs: Sequence[Named]
+    outputs: Sequence[Named]
     target: str
 
 
@@ -37,10 +52,11 @@ def export(plan: Plan, name: str, names: Sequence[str], folder: str | Path, opti
     """
     if not name.isidentifier() or not name.isascii():
         raise ArgumentError(f"a library is called what C functions may be, got {name!r}", hint="Give it a name=.")
-    traced, graph = plan.traced, plan.traced.graph
+    traced = plan.traced
     if traced.changes:
         raise GraphError(f"{name} rebinds what lies outside of it, and a library has no state",
                          hint="Take what changes as an argument and return it; st.rand and the like count as such.")
+    graph, _ = answered(traced)
     if any(v.type.device != HOME for v in walk([*graph.parameters, *graph.results])):
         raise GraphError(f"{name} runs on several devices, a library on the host alone")
     if any(isinstance(v.op, Foreign) for v in graph.everything):
@@ -50,9 +66,28 @@ def export(plan: Plan, name: str, names: Sequence[str], folder: str | Path, opti
             for kind, k in traced.inputs] + [None] * len(traced.constants)
     held = {k: state(plan, k) for k, place in enumerate(leaf) if place is None}
     library, sizes, target = exported(graph, name, held, options)
-    inputs = [(names[place].replace(".", "_"), p.type) for place, p in zip(leaf, graph.parameters) if place is not None]
+    inputs = [(names[place], p.type) for place, p in zip(leaf, graph.parameters) if place is not None]
     outputs = [(f"y{j}" if len(graph.results) > 1 else "y", v.type) for j, v in enumerate(graph.results)]
-    write(Path(folder), library, Interface(name, sizes, inputs, outputs, target))
+    known = spelled([*sizes, *(n for n, _ in inputs), *(n for n, _ in outputs)], name)
+    own = dict(zip(sizes, known))
+    arrays = [(n, count(t, own), t) for n, (_, t) in zip(known[len(sizes):], [*inputs, *outputs])]
+    write(Path(folder), library, Interface(name, [*own.values()], arrays[:len(inputs)], arrays[len(inputs):], target))
+
+
+def spelled(names: Sequence[str], library: str) -> list[str]:
+    """Names as C and C++ may have them in the functions of a library, each another.
+
+    >>> spelled(["n", "x.0", "int", "n"], "net")
+    ['n', 'x_0', 'int_', 'n_']
+    """
+    taken = WORDS | {f"{library}_{word}" for word in ("bytes", "error", "parallel", "prepare", "run", "work")}
+    made: list[str] = []
+    for name in names:
+        word = re.sub(r"\W", "_", re.sub(r"^(?=\d)", "x", name), flags=re.ASCII)
+        while word in taken or word in made:
+            word += "_"
+        made.append(word)
+    return made
 
 
 def state(plan: Plan, k: int) -> Array:
@@ -83,14 +118,14 @@ def c_type(type: Type) -> str:
 
 def arguments(face: Interface) -> str:
     """The inputs and outputs of a run."""
-    given = [f"const {c_type(t)} *{n}" for n, t in face.inputs]
-    return ", ".join([*given, *(f"{c_type(t)} *{n}" for n, t in face.outputs)])
+    given = [f"const {c_type(t)} *{n}" for n, _, t in face.inputs]
+    return ", ".join([*given, *(f"{c_type(t)} *{n}" for n, _, t in face.outputs)])
 
 
 def header(face: Interface) -> str:
     """The header of a library."""
     name = face.name
-    types = "\n".join(f"     {n:12} {t}" for n, t in (*face.inputs, *face.outputs))
+    types = "\n".join(f"     {n:12} {t}" for n, _, t in (*face.inputs, *face.outputs))
     codes = "\n".join(f"     {code}  {text}" for code, text in enumerate(MESSAGES))
     return f"""/* {name}: a program compiled by Stele for {face.target}.
    It needs the C library's memcpy, memmove and memset alone.
@@ -145,17 +180,18 @@ static inline const char *{name}_error(int32_t code) {{
 """
 
 
-def count(type: Type) -> str:
-    """How many numbers an array has, in C, where quotients are of what is positive."""
-    return " * ".join([*(f"({n})".replace("//", "/") for n in type.shape), "2" if type.dtype.is_complex else "1"])
+def count(type: Type, own: Mapping[str, str]) -> str:
+    """How many numbers an array has, in C, where quotients are of what is positive, and sizes have their own names."""
+    text = " * ".join([*(f"({n})".replace("//", "/") for n in type.shape), "2" if type.dtype.is_complex else "1"])
+    return re.sub(r"[^\W\d]\w*", lambda found: own.get(found[0], found[0]), text)
 
 
 def example(face: Interface) -> str:
     """A program in C that runs it once."""
     name, arrays = face.name, [*face.inputs, *face.outputs]
     sizes = "".join(f"{n}, " for n in face.sizes)
-    made = "\n".join(f"    {c_type(t)} *{n} = calloc({count(t)}, sizeof *{n});" for n, t in arrays)
-    shown = "\n".join(f'    if ({count(t)} > 0) printf("{n}[0] = %g\\n", (double){n}[0]);' for n, t in face.outputs)
+    made = "\n".join(f"    {c_type(t)} *{n} = calloc({size}, sizeof *{n});" for n, size, t in arrays)
+    shown = "\n".join(f'    if ({size} > 0) printf("{n}[0] = %g\\n", (double){n}[0]);' for n, size, _ in face.outputs)
     opened = "".join(f"    const int64_t {n} = 4;\n" for n in face.sizes)
     return f"""/* cc example.c -I. -L. -Wl,-rpath,. -l{name} -o example && ./example
    or, with this folder in PKG_CONFIG_PATH, cc example.c $(pkg-config --cflags --libs {name}) -o example */
@@ -169,7 +205,7 @@ int main(void) {{
     if (bytes < 0) return fprintf(stderr, "%s\\n", {name}_error((int32_t)-bytes)), 1;
     void *arena = malloc((size_t)bytes);
     int32_t code = {name}_prepare(arena, bytes, {sizes}1);
-    if (!code) code = {name}_run(arena, NULL, NULL, {", ".join(n for n, _ in arrays)});
+    if (!code) code = {name}_run(arena, NULL, NULL, {", ".join(n for n, *_ in arrays)});
     if (code) return fprintf(stderr, "%s\\n", {name}_error(code)), 1;
 {shown}
     return 0;

@@ -19,7 +19,7 @@ from stele.eager.follow import FOLLOWER, Follower
 from stele.eager.handle import Handle, Tracing, leaked, tracing_into
 from stele.eager.hooks import LEAVES
 from stele.eager.live import Live, is_there, symbol
-from stele.errors import TraceError
+from stele.errors import GraphError, TraceError
 from stele.ir.graph import Array, Graph, Parameter, Value, closed, label_of, walk
 from stele.ir.origin import setting
 from stele.ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
@@ -241,6 +241,26 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             x.parts, x.tie = parts, tie
     # once more where f has imported what is to be watched
     return made if state.absent.isdisjoint(sys.modules) else trace(f, spec, leaves, shapes, names, sizes)
+
+
+def answered(traced: Traced) -> tuple[Graph, list[str]]:
+    """The graph of the arrays that a call returns, arguments that it passes on among them, and a name for each.
+
+    Raises GraphError where it returns what no graph makes, or nothing.
+    """
+    spec, parts = traced.returned
+    results = dict[str, Value]()
+    for name, part in zip(tree.paths(spec, "y"), parts, strict=True):
+        if part.kind == "object" and part.what is None:
+            continue
+        k = traced.read.get(part.what) if part.kind == "handle" else None
+        if (v := traced.result(part) if k is None else traced.graph.parameters[k]) is None:
+            raise GraphError("a function to export returns arrays that it makes, alone or in containers",
+                             hint="Return st.tensor(number) in place of a number, x.clone() in place of an argument.")
+        results[name.strip(".")] = v
+    if not results:
+        raise GraphError("a function to export returns an array, and this one returns nothing")
+    return replace(traced.graph, results=tuple(results.values())), [*results]
 
 
 def traced_on(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], follower: Follower) -> Traced:

@@ -15,6 +15,7 @@ import numpy as np
 
 import stele as st
 from stele import nn
+from stele.call.library import spelled
 from stele.errors import DataError
 from stele.interop.convert.source import Source, arrays_of
 from stele.ir.graph import Array
@@ -75,7 +76,8 @@ def library(source: Source, out: Path, example: Sequence[Array], fixed: Sequence
 
     def run(x: Sequence[Array]) -> Any:
         at = source.matched(x)
-        given = [ctypes.c_int64(at[n]) for n in sizes]
+        named = dict(zip(spelled([*at], name), at.values()))
+        given = [ctypes.c_int64(named[n]) for n in sizes]
         size, prepare, call = (getattr(held, f"{name}_{word}") for word in ("bytes", "prepare", "run"))
         size.restype = ctypes.c_int64
         arena = np.zeros(max(size(*given, ctypes.c_int64(1)), 1), np.uint8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,14 @@ from stele.interop.onnx.out.nodes import tensor
 from stele.interop.onnx.out.scope import Model, Scope, put
 from stele.interop.onnx.out.table import MEANINGS, RULES
 from stele.ir.door import public
-from stele.ir.graph import Array, Graph, Value, label_of, walk
+from stele.ir.graph import Array, Graph, label_of, walk
 from stele.ir.sizes import Named, Size
 from stele.ir.types import Sizes, Type
 from stele.ops.arguments import sequence, whole
 from stele.tracing import tree
 from stele.tracing.general import general
 from stele.tracing.signature import Dims, checked_dims, declare, leaf_names, match, shape_of
-from stele.tracing.trace import Traced, trace
+from stele.tracing.trace import Traced, answered, trace
 from stele.transform.inline import inline, written_out
 from stele.transform.pairs import pairs
 
@@ -167,19 +167,6 @@ def refused(name: str) -> GraphError:
     """The error for what has effects."""
     return GraphError(f"{name} rebinds what lies outside of it, and a model of ONNX has no state",
                       hint="Call eval() on a module; take what changes as an argument, and return it.")
-
-
-def answered(traced: Traced) -> tuple[Graph, list[str]]:
-    """The graph of what a call returns, and a name for each part."""
-    spec, parts = traced.returned
-    results = list[Value]()
-    for part in parts:
-        k = traced.read.get(part.what) if part.kind == "handle" else None
-        if (v := traced.result(part) if k is None else traced.graph.parameters[k]) is None:
-            raise GraphError("a function to export returns arrays that it makes, alone or in containers",
-                             hint="Return st.tensor(number) in place of a number.")
-        results.append(v)
-    return replace(traced.graph, results=tuple(results)), [name.strip(".") for name in tree.paths(spec, "y")]
 
 
 def written(program: Program, opset: int = OPSET) -> onnx.ModelProto:
