@@ -11,6 +11,7 @@ import pytest
 
 import stele as st
 from stele import nn
+from stele.call.library import spelled
 from stele.errors import ArgumentError, GraphError
 
 CODES = {"sizes": 4, "small": 5, "null": 6, "unprepared": 7}
@@ -139,6 +140,42 @@ def test_errors_are_codes(tmp_path: Path) -> None:
     assert library.f("run")(arena, None, None, null, null, null) == CODES["null"]
 
 
+def test_an_arena_of_another_program_is_told(tmp_path: Path) -> None:
+    w = st.ones(4)
+    one = Library(compiled(lambda x: x * 2, normal(4)), tmp_path / "one")
+    other = Library(compiled(lambda x: x * w, normal(4)), tmp_path / "other", "q")
+    x, y = normal(4), np.zeros(4, "f4")
+    assert one.run(other.arena(), [x, y]) == other.run(one.arena(), [x, y]) == CODES["unprepared"]
+    assert one.run(one.arena(), [x, y]) == other.run(other.arena(), [x, y]) == 0 and np.array_equal(x, y)
+
+
+def test_arguments_that_are_returned_are_results(tmp_path: Path) -> None:
+    f = st.compile(lambda x, z: {"a": x, "none": None, "b": [x + z, z]})
+    x, z = normal(3), normal(3) + 1
+    f(st.tensor(x), st.tensor(z))
+    library = Library(f, tmp_path)
+    made = [np.zeros(3, "f4") for _ in range(3)]
+    assert library.run(library.arena(), [x, z, *made]) == 0
+    for y, want in zip(made, (x, x + z, z), strict=True):
+        assert np.array_equal(y, want)
+
+
+def test_names_are_those_of_c() -> None:
+    words = ["n", "class", "x.0", "x_0", "n", "y", "x-y", "2", "ä", "net_run", "y"]
+    assert spelled(words, "net") == ["n", "class_", "x_0", "x_0_", "n_", "y", "x_y", "x2", "_", "net_run_", "y_"]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
+def test_every_name_is_taken_by_a_compiler(tmp_path: Path) -> None:
+    def f(n, int, y, arena):
+        return n + int, y * arena
+
+    x = normal(4)
+    dims = {"n": {0: "n"}, "int": {0: "for"}, "y": {0: "threads"}, "arena": {0: "main"}}
+    compiled(f, x, x + 1, x, x, dims=dims).export_library(tmp_path, "p")
+    ran(tmp_path, "cc", "-Wall", "-Werror", "-fsyntax-only", "-I.", "example.c")
+
+
 def test_what_no_library_holds_is_refused(tmp_path: Path) -> None:
     counter = st.tensor(0.0)
 
@@ -147,7 +184,9 @@ def test_what_no_library_holds_is_refused(tmp_path: Path) -> None:
         return x
 
     for f, text in ((counts, "rebinds.*no state"), (lambda x: x + st.rand(3), "rebinds"),
-                    (lambda x: st.fft.fft(x), "needs Python for .* at .*test_library.py:")):
+                    (lambda x: st.fft.fft(x), "needs Python for .* at .*test_library.py:"),
+                    (lambda x: st.linalg.svd(x[None])[2], "needs Python for .* at .*test_library.py:"),
+                    (lambda x: None, "returns nothing"), (lambda x: (x * 2, 3), r"st\.tensor\(number\)")):
         with pytest.raises(GraphError, match=text):
             compiled(f, normal(3)).export_library(tmp_path, "p")
     both, one = st.compile(lambda x, z: x * z), st.ones(3)

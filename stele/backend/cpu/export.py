@@ -203,8 +203,12 @@ class Writer:
         for k, name in enumerate(self.program.manifest.names):
             b.store(named[name], word_at(b, moved(self.sizes_at), k))
         b.store(threads, moved(serve.POOL + 16))
-        b.store(i64(serve.MAGIC), moved(serve.POOL + 24))
+        b.store(self.mark(b), moved(serve.POOL + 24))
         b.ret(i32(0))
+
+    def mark(self, b: Builder) -> ir.Value:
+        """What stands in an arena that is prepared for this program: no other one has its weights where they lie."""
+        return b.xor(b.ptrtoint(self.weights, i64), i64(serve.MAGIC))
 
     def base(self, b: Builder, memory: ir.Value) -> ir.Value:
         """The first cache line of the caller's memory."""
@@ -223,7 +227,7 @@ class Writer:
             return b.gep(base, [i64(n)], source_etype=i8)
 
         magic = b.load(moved(serve.POOL + 24), typ=i64)
-        self.leave(b, b.icmp_unsigned("!=", magic, i64(serve.MAGIC)), serve.UNPREPARED)
+        self.leave(b, b.icmp_unsigned("!=", magic, self.mark(b)), serve.UNPREPARED)
         bufs, sizes = moved(self.tables), moved(self.sizes_at)
         inputs, made = addresses[:len(program.given)], addresses[len(program.given):]
         for k, x in zip(program.given, inputs):

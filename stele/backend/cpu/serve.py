@@ -12,7 +12,7 @@ MESSAGES = ("all is well", "an index is out of range", "there are more elements 
             "a matrix has no such factor", "sizes are not what the program was made for",
             "the arena is smaller than the program's bytes", "an address is null",
             "the arena was not prepared, or by another program", "this CPU lacks instructions that the program uses")
-MAGIC = 0x656C657473    # in an arena that is prepared
+MAGIC = 0x656C657473    # in an arena that is prepared, with where the weights of its program lie
 CONTEXT, STATUS, POOL, JOB, TABLES = 0, 128, 256, 320, 512      # where in an arena what is told of a call stands
 LEVELS = {      # what LLVM takes a level for: bits of leaf 1 ecx, of leaf 7 ebx, and of the state that a system saves
     "x86-64-v2": (0x982201, 0, 0), "x86-64-v3": (0x38D83201, 0x128, 0x6), "x86-64-v4": (0x38D83201, 0xD0030128, 0xE6)}
