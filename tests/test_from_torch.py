@@ -15,7 +15,7 @@ import peer
 import pytest
 
 import stele as st
-from stele import optim
+from stele import nn, optim
 from stele.errors import ArgumentError, DataError, ShapeError
 from stele.interop import torch as stt
 from stele.interop.torch.program import Graph, Node, Ref
@@ -517,6 +517,19 @@ def test_what_no_program_can_hold_is_said() -> None:
         stt.from_torch(Odd(), [t.ones(2)])
     with pytest.raises(ArgumentError, match=r"PyTorch's tensors, got one of Stele.*torch.as_tensor"):
         stt.from_torch(t.nn.ReLU(), (st.ones(2),))
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_an_open_number_of_steps_is_told_how_to_be(kind: str) -> None:
+    """PyTorch's exporter has none; what the error says to write has."""
+    theirs, ours = getattr(torch().nn, kind)(4, 5, 2), getattr(nn, kind)(4, 5, 2)
+    with pytest.raises(ArgumentError, match=r"one number of steps.*stele\.nn's layer of the same name"):
+        stt.from_torch(theirs, [torch().randn(3, 2, 4)], dims={"input": {0: "t"}})
+    ours.load_state_dict(theirs.state_dict())
+    x = torch().randn(7, 2, 4)
+    close(ours(st.tensor(x.numpy()))[0], theirs(x)[0])
 
 
 @needs_torch

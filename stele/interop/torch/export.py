@@ -22,11 +22,15 @@ PLACES = frozenset(["layout", "device", "pin_memory", "memory_format", "non_bloc
 """Arguments that say where results lie."""
 HINTS = {
     "to be a constant (1)": "An example of size 1 stays 1: give one of size 2 or more.",
-    "specialized it to be a constant": "Write x.shape[k] for the number in forward, or leave the axis out of dims.",
+    (ONE := "specialized it to be a constant"): "Write x.shape[k] for the number in forward, or leave the axis out of "
+                                                "dims; a loop of Python's over it is of one length.",
     "satisfy the generated guard": 'Give the size with bounds: dims={"x": {0: torch.export.Dim("n", min=3, max=64)}}.',
     "data-dependent expression": "Choose by torch.where(test, a, b), or by torch.cond(test, f, g, operands).",
 }
 """What to write, by what the exporter says."""
+STEPS = HINTS | {ONE: "The exporter writes recurrent layers out for one number of steps: leave that axis out of dims, or "
+                      "take stele.nn's layer of the same name, which loads the other's state_dict() and takes any."}
+"""The same for a module of recurrent layers."""
 Dims = Mapping[str, Mapping[int, Any]]
 
 
@@ -60,15 +64,16 @@ def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: 
     except ArgumentError:
         raise
     except Exception as error:
-        raise untraced(f"this {type(module).__name__}", error) from error
+        walks = any(isinstance(m, torch().nn.RNNBase) for m in module.modules())
+        raise untraced(f"this {type(module).__name__}", error, STEPS if walks else HINTS) from error
 
 
-def untraced(what: str, error: Exception) -> ArgumentError:
+def untraced(what: str, error: Exception, hints: Mapping[str, str] = HINTS) -> ArgumentError:
     """The error for what the exporter cannot trace, of whatever kind its own is."""
     said = [line.strip() for line in str(error).strip().splitlines()] or [type(error).__name__]
     why = next((line.removeprefix("- ") for line in said if line.startswith("- ")), said[0])
     return ArgumentError(f"torch.export cannot trace {what}: {why}", hint=next(
-        (hint for sign, hint in HINTS.items() if sign in why), "torch.export.draft_export(module, args) says more."))
+        (hint for sign, hint in hints.items() if sign in why), "torch.export.draft_export(module, args) says more."))
 
 
 def merged(module: Any, names: Sequence[str], n: int, by_place: Sequence[Any], by_name: Mapping[str, Any]) -> Any:
