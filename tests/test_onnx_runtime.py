@@ -159,7 +159,13 @@ CASES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         *(((half(2, 5, 64), half(2, 5, 32), half(2, 5, 32), None, None, np.array([4, 4], "i4"), np.array([5], "i4")),
            GROUPS | more) for more in ({}, {"softcap": 5.0})),
         ((f(1, 5, 64), None, None, None, None, np.array([4], "i4"), np.array([5], "i4")),
-         GROUPS | {"local_window_size": 2, "softcap": 5.0})],
+         GROUPS | {"local_window_size": 2, "softcap": 5.0}),
+        ((f(2, 5, 64), f(2, 5, 32), f(2, 5, 32), None, None, np.array([4, 4], "i4"), np.array([5], "i4")),
+         GROUPS | {"smooth_softmax": 1}),
+        ((f(2, 1, 64), f(2, 1, 32), f(2, 1, 32), f(2, 2, 9, 16), f(2, 2, 9, 16), np.array([6, 3], "i4"),
+          np.array([7], "i4"), None, None, None, f(2, 4, 1, 7), 2 * f(4)), GROUPS | {"local_window_size": 3}),
+        ((half(2, 5, 64), half(2, 5, 32), half(2, 5, 32), None, None, np.array([4, 4], "i4"), np.array([5], "i4"),
+          None, None, None, None, half(4)), GROUPS | {"softcap": 5.0})],
     "QLinearConv": [((u(1, 6, 6, 3), *q(0.02, 120), i(4, 3, 3, 3), p(4), np.zeros(4, "i1"), *q(0.1, 100),
                       RNG.integers(-50, 50, 4).astype("i4")), {"channels_last": 1, "strides": [2, 2]})],
     "NhwcMaxPool": [((u(1, 6, 6, 4),), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]})],
@@ -289,7 +295,7 @@ def test_an_import_is_written_in_ops_of_the_standard(tmp_path: Path) -> None:
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "Attention": ({"do_rotary": 1}, "Attention is there without do_rotary"),
-    "GroupQueryAttention": ({"smooth_softmax": 1}, "GroupQueryAttention is there without smooth_softmax"),
+    "GroupQueryAttention": ({"kv_cache_bit_width": 8}, "GroupQueryAttention is there without kv_cache_bit_width"),
     "MatMulNBits": ({"weight_prepacked": 1}, "MatMulNBits is there without weight_prepacked"),
 }
 

@@ -12,7 +12,7 @@ from stele.interop.onnx.values import Call, Rules, number
 from stele.ir.types import below
 from stele.nn import functional as F
 
-OTHERS = "head_sink", "k_scale", "v_scale", "q_norm_weight", "k_norm_weight", "query_seqlens"
+OTHERS = "k_scale", "v_scale", "q_norm_weight", "k_norm_weight", "query_seqlens"
 """Inputs of GroupQueryAttention behind those that there are."""
 
 
@@ -39,21 +39,28 @@ def masked(c: Call, mask: Any, batch: Any, length: Any) -> Any:
     return st.where(wide > 0, 0.0, c.get("mask_filter_value", -10000.0))
 
 
-def attended(c: Call, q: Any, k: Any, v: Any, more: Any, causal: bool, before: Any = None, window: int = -1) -> Any:
+def attended(c: Call, q: Any, k: Any, v: Any, more: Any, causal: bool, before: Any = None, window: int = -1,
+             sink: Any = None) -> Any:
     """Heads of queries by those of keys and values, of which there may be fewer. Causal queries see what is up to them,
-    from a window on; they stand behind as many keys as were before, in all or (B, 1, 1, 1)."""
+    from a window on; they stand behind as many keys as were before, in all or (B, 1, 1, 1). A sink is a score more of
+    each head (n,) that takes its part and gives nothing."""
     scale, cap = c.get("scale") or q.shape[-1] ** -0.5, c.get("softcap")
-    if causal and (cap or before is not None):
+    is_written = cap or sink is not None
+    if causal and (is_written or before is not None):
         behind = st.arange(q.shape[2]).reshape((-1, 1)) + (0 if before is None else before) - st.arange(k.shape[2])
         seen = (behind >= 0) & (behind < window) if window > 0 else behind >= 0
         more, causal, window = seen if more is None else st.where(seen, more, -st.inf), False, -1
-    if not cap:
+    if not is_written:
         return F.scaled_dot_product_attention(q, k, v, more, 0.0, causal, scale, q.shape[1] != k.shape[1],
                                               (window - 1, 0) if window > 0 else None)
     k, v = (st.repeat(x, q.shape[1] // k.shape[1], axis=1) for x in (k, v))
-    scores = cap * st.tanh(q.astype("float32") @ st.matrix_transpose(k).astype("float32") * (scale / cap))
+    scores = q.astype("float32") @ st.matrix_transpose(k).astype("float32") * scale
+    scores = cap * st.tanh(scores / cap) if cap else scores
     scores = scores if more is None else st.where(more, scores, -st.inf) if more.dtype == "bool" else scores + more
-    return st.softmax(scores, -1).astype(v.dtype) @ v
+    if sink is None:
+        return st.softmax(scores, -1).astype(v.dtype) @ v
+    last = st.broadcast_to(sink.astype("float32").reshape((-1, 1, 1)), (*scores.shape[:-1], 1))
+    return st.softmax(st.concatenate([scores, last], axis=-1), -1)[..., :-1].astype(v.dtype) @ v
 
 
 def attention(c: Call, x: Any, w: Any, bias: Any = None, mask: Any = None, past: Any = None, more: Any = None,
@@ -126,10 +133,9 @@ def rotary(c: Call, x: Any, at: Any, cos: Any, sin: Any) -> Any:
 
 
 def grouped(c: Call, q: Any, k: Any, v: Any, past_k: Any, past_v: Any, last: Any, total: Any, cos: Any = None,
-            sin: Any = None, at: Any = None, more: Any = None, *others: Any) -> Any:
+            sin: Any = None, at: Any = None, more: Any = None, sink: Any = None, *others: Any) -> Any:
     """Attention of heads in groups, each row behind as many keys as were before, of those that there may be."""
-    only(c, "qk_output", "sliding_window_cache", "kv_cache_bit_width", **dict(zip(OTHERS, others)),
-         smooth_softmax=c.get("smooth_softmax", -1) > 0 or None)
+    only(c, "qk_output", "sliding_window_cache", "kv_cache_bit_width", **dict(zip(OTHERS, others)))
     n, own, causal = c.get("num_heads"), c.get("kv_num_heads"), bool(c.get("causal", 1))
     if k is None:
         size = q.shape[-1] // (n + 2 * own)
@@ -146,7 +152,8 @@ def grouped(c: Call, q: Any, k: Any, v: Any, past_k: Any, past_v: Any, last: Any
     if not causal:
         seen = st.arange(length) <= last.reshape((-1, 1, 1, 1))
         more = seen if more is None else st.where(seen, more, -st.inf)
-    y = attended(c, q, k[:, :, :length], v[:, :, :length], more, causal, before, c.get("local_window_size", -1))
+    sink = st.zeros(n) if sink is None and c.get("smooth_softmax", -1) > 0 else sink
+    y = attended(c, q, k[:, :, :length], v[:, :, :length], more, causal, before, c.get("local_window_size", -1), sink)
     return (joined(y), k, v)[:max(c.count, 1)]
 
 

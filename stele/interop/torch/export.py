@@ -28,8 +28,8 @@ HINTS = {
     "data-dependent expression": "Choose by torch.where(test, a, b), or by torch.cond(test, f, g, operands).",
 }
 """What to write, by what the exporter says."""
-STEPS = HINTS | {ONE: "The exporter writes recurrent layers out for one number of steps: leave that axis out of dims, or "
-                      "take stele.nn's layer of the same name, which loads the other's state_dict() and takes any."}
+STEPS = HINTS | {ONE: "The exporter writes recurrent layers out for one number of steps: leave that axis out of dims, "
+                      "or take stele.nn's layer of the same name, which loads the other's state_dict() and takes any."}
 """The same for a module of recurrent layers."""
 Dims = Mapping[str, Mapping[int, Any]]
 
