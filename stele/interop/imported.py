@@ -26,7 +26,8 @@ class Imported(nn.Module):
 
     def alone(self) -> setting:
         """What is made inside belongs to the layers of this model, by their names alone where it is called first."""
-        return setting(SCOPE, Scope(PATHS.get(self) or "", SCOPE.get().inherited))
+        outer = SCOPE.get()
+        return setting(SCOPE, outer._replace(layer=PATHS.get(self, outer.layer)))
 
     def name_inputs(self, names: Sequence[str]) -> None:
         """Has `st.compile` know the inputs by their names, where Python may have such parameters."""
