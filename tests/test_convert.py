@@ -168,6 +168,17 @@ def test_what_float64_cannot_compute_is_not_taken_for_rounding(tmp_path: Path) -
     assert found.verdict == "differs" and "float64 cannot compute it: " in found.said
 
 
+def test_a_size_that_is_one_number_only_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[n, m] x) => (float[3, k] y) <int64[2] s = {3, -1}>
+    {[turn] y = Reshape(x, s)}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    command = ["convert", str(tmp_path / "m.onnx"), str(tmp_path / "out.stele")]
+    assert run(command, COMMANDS) == 2
+    assert re.search(r"error: .*\. This was raised by node Reshape turn of the ONNX model\. "
+                     r"Open sizes were tried as n=2, m=2: --dim closes one", said(capsys)[1])
+    assert run([*command, "--dim", "n=3"], COMMANDS) == 0 and "differs" not in said(capsys)[0]
+
+
 def test_results_by_name_are_compared_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Keras returns them in another order than the file has them."""
     pytest.importorskip("h5py", reason="pip install 'stele-dl[keras]'")

@@ -24,13 +24,13 @@ from stele.ops import ALL
 from stele.pipeline import Options
 from stele.tracing import tree
 from stele.tracing.signature import match
-from stele.tracing.state import Opaque
+from stele.tracing.state import Naming, Opaque
 from stele.transform.retype import bind
 
 DEEPEST = 64        # containers within each other
 
 
-class Loaded(Opaque):
+class Loaded(Opaque, Naming):
     """A program that `st.load` has read: called as the function that was saved, by Python code that is not there.
 
     `state` has the tensors that it reads and rebinds, by name: assign to them, or put others in their place. It runs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from stele.arrays.streams import stream_of
 from stele.arrays.tensor import Tensor, tensor
@@ -18,7 +18,7 @@ from stele.ops.foreign import Foreign
 from stele.pipeline import Options
 from stele.tracing import tree
 from stele.tracing.signature import leaf_names
-from stele.tracing.state import Slot, State
+from stele.tracing.state import Naming, Slot, State
 from stele.tracing.trace import Part
 
 FORMAT = 1
@@ -119,13 +119,6 @@ def without_first(spec: tree.Spec) -> tree.Spec:
     positional, keyword = spec.parts
     assert positional is not None
     return spec._replace(parts=(positional._replace(keys=positional.keys[1:], parts=positional.parts[1:]), keyword))
-
-
-@runtime_checkable
-class Naming(Protocol):
-    """What has names for the tensors within it: a module."""
-
-    def named_members(self, prefix: str = "") -> Iterator[tuple[str, Any]]: ...
 
 
 def member_names(f: Any, state: State) -> dict[int, str]:

@@ -159,10 +159,12 @@ def run(arguments: Sequence[str], commands: Commands) -> int:
 
 
 def _said(error: SteleError) -> str:
-    """An error in one line, without a place that is no more than where the command began."""
+    """An error and its notes in one line, without a place that is no more than where the command began."""
     if error.where and error.where.startswith((f"{Path(sys.argv[0]).name}:", "<frozen runpy>:")):
         error.where = None
-    return " ".join(str(error).split())
+    notes: list[str] = getattr(error, "__notes__", [])
+    said = f"{str(error).removesuffix('.')}." if notes else str(error)
+    return " ".join(" ".join([said, *notes]).split())
 
 
 def parser(words: Sequence[str]) -> argparse.ArgumentParser:

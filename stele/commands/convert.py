@@ -10,7 +10,7 @@ import numpy as np
 
 from stele.commands.models import kind_of, writer
 from stele.commands.options import ConvertOptions
-from stele.errors import SteleError
+from stele.errors import ShapeError, SteleError
 from stele.inspect.view.drawing import bytes_in_words
 from stele.interop.convert.compare import difference, moves
 from stele.interop.convert.exact import exact
@@ -36,10 +36,15 @@ def convert(options: ConvertOptions) -> int:
     source = kind_of(options.file).source(options.file, options.trust)
     sizes = source.sizes(options.dims)
     inputs = [source.drawn({n: m if n in options.dims else m + k for n, m in sizes.items()}, k) for k in range(INPUTS)]
-    target = writer(options.out, options.opset)(source, options.out, inputs[0], [*options.dims], source.run)
-    for name, text in report(source, target, options.out):
-        print(f"{name:12} {text}")
-    found = [*checked(source, target, inputs)]
+    try:
+        target = writer(options.out, options.opset)(source, options.out, inputs[0], [*options.dims], source.run)
+        for name, text in report(source, target, options.out):
+            print(f"{name:12} {text}")
+        found = [*checked(source, target, inputs)]
+    except ShapeError as error:
+        if chosen := [f"{name}={n}" for name, n in sizes.items() if name not in options.dims]:
+            error.add_note(f"Open sizes were tried as {', '.join(chosen)}: --dim closes one that is one number only.")
+        raise
     for check in found:
         print(f"{check.verdict:12} {check.name}: {check.said}")
     if source.by and source.original is None:

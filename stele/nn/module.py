@@ -29,6 +29,7 @@ from stele.nn.several import Several
 from stele.nn.states import Incompatible, load
 from stele.ops.arguments import flag, instance, is_dict, is_series, refuse
 from stele.saving import read, save
+from stele.tracing.state import Naming
 
 PATHS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()     # of all modules below the one called last from outside,
 LATEST: list[ref[Module]] = []                                  # which stands here
@@ -59,7 +60,7 @@ class Said:
         return inspect.signature(module.forward)
 
 
-class Module:
+class Module(Naming):
     """A layer or a model: tensors and modules held as attributes (also in lists, tuples and dicts) belong to it.
 
     A tensor that requires gradients, or did before it was frozen, is a parameter, another one a buffer; both are in

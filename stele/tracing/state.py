@@ -8,7 +8,7 @@ import sys
 import sysconfig
 from array import array
 from collections import UserDict, deque
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from itertools import accumulate
@@ -46,6 +46,13 @@ class Opaque:
 
     def inside(self) -> tuple[Any, ...]:
         return ()
+
+
+class Naming:
+    """An object of ours that has names for the tensors within it."""
+
+    def named_members(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        return iter(())
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from stele.call.library import spelled
 from stele.errors import DataError
 from stele.interop.convert.source import Source, arrays_of
 from stele.ir.graph import Array
+from stele.tracing.state import Naming
 
 Run = Callable[[Sequence[Array]], Any]
 
@@ -31,18 +32,23 @@ class Target:
     runs: Mapping[str, Run]
 
 
+class Model(Naming):
+    """A saved program that has the names of its arguments, and of its tensors."""
+
+    def __init__(self, source: Source) -> None:
+        self.call: Any = source.call
+        self.__signature__ = Signature([Parameter(a.name, Parameter.POSITIONAL_OR_KEYWORD) for a in source.arguments])
+
+    def __call__(self, *x: Any) -> Any:
+        return self.call(*x)
+
+    def named_members(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        return self.call.named_members(prefix)
+
+
 def function(source: Source) -> Callable[..., Any]:
-    """A model as a function whose arguments have their names, and its tensors too: a module is one."""
-    if isinstance(source.call, nn.Module):
-        return source.call
-
-    def model(*x: Any) -> Any:
-        return source.call(*x)
-
-    made: Any = model
-    made.__signature__ = Signature([Parameter(a.name, Parameter.POSITIONAL_OR_KEYWORD) for a in source.arguments])
-    made.named_members = cast(Any, source.call).named_members
-    return made
+    """A model whose arguments and tensors have their names: a module is one."""
+    return source.call if isinstance(source.call, nn.Module) else Model(source)
 
 
 def compiled(source: Source, example: Sequence[Array], fixed: Sequence[str]) -> Any:
