@@ -54,9 +54,6 @@ class Tracing(Protocol):
     def hooked(self) -> None:
         """The hooks of a leaf are asked for: what they do is part of what is traced."""
 
-    def asks(self, base: dict[str, Any], key: str, path: str) -> None:
-        """A number of an object is asked for or set: calls depend on it."""
-
     def read_grad(self, handle: Handle) -> Any:
         """The gradient of a handle from outside, inside."""
 

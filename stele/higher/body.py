@@ -91,10 +91,6 @@ class Body(Tracing):
         if self.outer is not None:
             self.outer.hooked()
 
-    def asks(self, base: dict[str, Any], key: str, path: str) -> None:
-        if self.outer is not None:
-            self.outer.asks(base, key, path)
-
     def write(self, handle: Handle, value: Live) -> None:
         before = self.before(handle)
         if value.dtype != before.dtype or value.shape != before.shape:

@@ -1,155 +1,22 @@
-"""Learning rates that follow the steps."""
+"""Learning rates that follow the steps: which schedules there are."""
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import cos, pi
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from stele.arrays.spellings import unknown
 from stele.arrays.tensor import Tensor, tensor
-from stele.eager.asked import Asked
-from stele.errors import ArgumentError, DataError, kind
-from stele.interop.keywords import answering
-from stele.interop.names import OPTIMIZERS, SCHEDULERS
+from stele.errors import ArgumentError, kind
+from stele.interop.names import OPTIMIZERS
 from stele.ir.types import HOME
 from stele.ops.arguments import choice, flag, is_series, number, positive, sequence, wholes
 from stele.optim.checks import checked
-from stele.optim.optimizer import Optimizer, needs_optimizer, shortest
-from stele.saving import options_of
-
-
-class Schedule:
-    """The base of schedules: each `step()` sets the rates of an `optimizer`'s groups to factors of their first rates.
-
-    The first rates are those that the groups have when their first schedule is made; a group that is added later goes
-    on from its own rate. A class of its own writes `factor(step)`, or `rate(first, step)` where the rate is no
-    multiple; or `get_lr()`, the rates at `last_epoch` of the groups that began with `base_lrs`, as a class of
-    PyTorch's, where this is `optim.lr_scheduler.LRScheduler`. Every schedule begins at its first step: `last_epoch` is
-    -1 or left out. It counts in Python, so `step()` is called behind a compiled step, not in it, which would be traced
-    anew at each count; the rates that it sets are read anew. Raises ArgumentError for what is no optimiser.
-
-    >>> class Halved(optim.Schedule):
-    ...     def factor(self, step):
-    ...         return 0.5 ** step
-    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
-    >>> schedule = Halved(optimizer)
-    >>> schedule.step(); schedule.step(); optimizer.lr.tolist()
-    0.25
-    """
-
-    count: int = Asked()    # type: ignore[assignment]
-
-    if not TYPE_CHECKING:
-        __getattr__ = answering("a schedule", SCHEDULERS)
-
-    @checked
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        if last_epoch != -1:
-            raise ArgumentError(f"{type(self).__name__} begins at its first step, got last_epoch={last_epoch}",
-                                hint="schedule.load_state_dict(state) goes on where a schedule was.")
-        for group in needs_optimizer(self, optimizer).groups:
-            group.first = float(group.lr) if group.first is None else group.first
-        self.optimizer, self.bases, self.count = optimizer, [g.first or 0.0 for g in optimizer.groups], 0
-        if self.says_rates():
-            self.set()
-
-    @property
-    def last_epoch(self) -> int:
-        """The steps done, under PyTorch's name."""
-        return self.count
-
-    @last_epoch.setter
-    def last_epoch(self, new: int) -> None:
-        self.count = new
-
-    @property
-    def base_lrs(self) -> list[float]:
-        """The first rates, under PyTorch's name."""
-        return self.bases
-
-    @base_lrs.setter
-    def base_lrs(self, new: list[float]) -> None:
-        self.bases = new
-
-    def says_rates(self) -> bool:
-        """Whether this is of a class that writes `get_lr`, as PyTorch's do."""
-        return type(self).get_lr is not Schedule.get_lr
-
-    def get_lr(self) -> Sequence[float]:
-        """The rates of the groups at the step where this stands."""
-        return [self.rate_of(k, first, self.count) for k, first in enumerate(self.bases)]
-
-    def options(self) -> dict[str, Any]:
-        """The numbers of this schedule by name."""
-        return {name: x for name, x in vars(self).items() if name not in ("optimizer", "bases", "count")}
-
-    def state_dict(self) -> dict[str, Any]:
-        """The first rates, the steps done and the options; the rates themselves are in the optimiser's state."""
-        kept = {name: x for name, x in self.options().items()
-                if not any(map(callable, x if is_series(x) else (x,)))}
-        return {"kind": type(self).__name__, "bases": list(self.bases), "count": self.count} | kept
-
-    @checked
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where the schedule stood that gave this state. Raises DataError if it is of another kind."""
-        own = self.state_dict()
-        if state.get("kind") != own["kind"]:
-            raise DataError(f"the state is none of {own['kind']}: it is of {state.get('kind', 'no schedule')}")
-        found = options_of(state, own, own["kind"])
-        vars(self).update({name: x for name, x in found.items() if name != "kind"})
-
-    def __repr__(self) -> str:
-        rates = f"{self.bases[0]:g}" if len(self.bases) == 1 else self.bases
-        said = ", ".join([f"lr={rates}", *(f"{name}={x}" for name, x in self.options().items())])
-        return f"{type(self).__name__}({said}; {type(self.optimizer).__name__} at step {self.count})"
-
-    def factor(self, step: int) -> float:
-        """The number that the first rate is multiplied with at a step."""
-        raise NotImplementedError
-
-    def rate(self, first: float, step: int) -> float:
-        """The rate at a step of a group with a first rate."""
-        return first * self.factor(step)
-
-    def rate_of(self, k: int, first: float, step: int) -> float:
-        """The rate at a step of group k, whose first rate this is."""
-        return self.rate(first, step)
-
-    def first_rate(self, k: int, now: float) -> float:
-        """The first rate of group k, which has a rate now, to which all schedules are straight."""
-        if self.says_rates():
-            return now
-        none = self.rate_of(k, 0.0, self.count)
-        slope = self.rate_of(k, 1.0, self.count) - none
-        return (now - none) / slope if slope else now
-
-    def set(self) -> None:
-        """Sets the rates of the step where this stands."""
-        groups = self.optimizer.groups
-        try:
-            rates = sequence(self.get_lr(), f"what get_lr of {type(self).__name__} gives", "a list of rates")
-        except ArithmeticError as error:
-            raise ArgumentError(f"the rate of {self!r} is no number: {error}") from None
-        if len(rates) != len(groups):
-            raise ArgumentError(f"get_lr of {type(self).__name__} gives a rate for each group of the optimizer, "
-                                f"{len(groups)}, got {len(rates)}")
-        for group, rate in zip(groups, rates):
-            group.lr = rate
-
-    @checked
-    def step(self) -> None:
-        """Goes one step further and sets the rates."""
-        for k, group in enumerate(self.optimizer.groups[len(self.bases):], len(self.bases)):
-            group.first = self.first_rate(k, float(group.lr))
-            self.bases.append(group.first)
-        self.count += 1
-        self.set()
-
-    def get_last_lr(self) -> list[float]:
-        """The rates of the groups."""
-        return [shortest(group.lr) for group in self.optimizer.groups]
-
+from stele.optim.optimizer import Optimizer
+from stele.optim.schedule import Kept, Schedule
 
 LRScheduler = Schedule      # PyTorch's name, which users' classes are made of
 
@@ -218,22 +85,34 @@ class MultiplicativeLR(Schedule):
     (0.5, 0.1667)
     """
 
-    known: Sequence[tuple[int, float]] = Asked()        # type: ignore[assignment]
-
     @checked
     def __init__(self, optimizer: Optimizer,
                  lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]]) -> None:
         super().__init__(optimizer)
         self.lr_lambda = each(lr_lambda, optimizer, "lr_lambda of MultiplicativeLR", called)
-        self.known = [(0, 1.0) for _ in self.bases]         # of each group a step, and the product up to there
+        self.known = [(0, 1.0) for _ in self.bases]
+
+    @property
+    def known(self) -> list[tuple[int, float]]:
+        """Of each group a step, and the product up to there."""
+        return [(int(step), product) for step, product in self.products.tolist()]
+
+    @known.setter
+    def known(self, new: Sequence[tuple[int, float]]) -> None:
+        self.products = np.array(new, np.float64)       # an array: traces do not depend on what stands in it
 
     def rate_of(self, k: int, first: float, step: int) -> float:
         says = own(self.lr_lambda, k, "lr_lambda of MultiplicativeLR")
-        begin, product = self.known[k] if k < len(self.known) and self.known[k][0] <= step else (0, 1.0)
+        if k == len(self.products):
+            self.known = [*self.known, (0, 1.0)]
+        begin, product = self.known[k] if self.known[k][0] <= step else (0, 1.0)
         for j in range(begin + 1, step + 1):
             product *= number(says(j), "what lr_lambda of MultiplicativeLR gives")
-        self.known = [*self.known[:k], (step, product), *self.known[k + 1:]]
+        self.products[k] = step, product
         return first * product
+
+    def options(self) -> dict[str, Any]:
+        return {"lr_lambda": self.lr_lambda, "known": self.known}
 
 
 class StepLR(Schedule):
@@ -738,9 +617,9 @@ class ReduceLROnPlateau(Schedule):
     0.25
     """
 
-    best: float = Asked()   # type: ignore[assignment]
-    bad: int = Asked()      # type: ignore[assignment]
-    cooling: int = Asked()  # type: ignore[assignment]
+    best: float = Kept("float64")   # type: ignore[assignment]
+    bad: int = Kept("int64")        # type: ignore[assignment]
+    cooling: int = Kept("int64")    # type: ignore[assignment]
 
     @checked
     def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
@@ -765,7 +644,12 @@ class ReduceLROnPlateau(Schedule):
         if measure is None:
             raise ArgumentError("ReduceLROnPlateau needs the measure that it watches",
                                 hint="Write schedule.step(loss).")
-        if isinstance(measure, Tensor) and measure.size == 1:
+        if not (isinstance(measure, Tensor) and measure.size == 1):
+            measure = float(number(measure, "the measure of ReduceLROnPlateau"))
+        self.go_on(measure)
+
+    def advance(self, measure: Any) -> None:
+        if isinstance(measure, Tensor):
             measure = measure.item()
         self.count, measure = self.count + 1, float(number(measure, "the measure of ReduceLROnPlateau"))
         is_better = self.is_better(measure)

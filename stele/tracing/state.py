@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stele.arrays.spoken import Said
-from stele.eager.asked import asked_of
 from stele.eager.handle import Handle
 from stele.eager.hooks import LEAVES
 from stele.ir.types import DType
@@ -382,7 +381,7 @@ class State:
         self.numbers += [(Slot(Having(x), name, f"hasattr {path}.{name}"), False) for name in slots.keys() - there]
         if has(x, "__dict__"):
             own, numbers = attributes(x), inherited(type(x))
-            self.wait(own, path, type(x), asked=asked_of(type(x)))
+            self.wait(own, path, type(x))
             self.spaces[id(own)].known = frozenset(numbers)
             self.wait(Attributes(x), path, type(x), [key for key in numbers if key not in own])
 
@@ -396,10 +395,9 @@ class State:
             name = paths[key] if paths is not None else str(key)
             self.queue.append((Slot(base, key, name), x, name))
 
-    def wait(self, base: Any, path: str, owner: Any, keys: list[str] | None = None,
-             asked: frozenset[str] = frozenset()) -> None:
+    def wait(self, base: Any, path: str, owner: Any, keys: list[str] | None = None) -> None:
         """Entries of a namespace of which only those count that code mentions by name, or takes of what is as the owner
-        is, and not even these where they are `asked` for in a way that a trace hears of."""
+        is."""
         read_only = isinstance(base, MappingProxyType)
         if not isinstance(base, Attributes):
             self.space(base, path)
@@ -408,11 +406,10 @@ class State:
         for key in entries(base) if keys is None else keys:
             x = base[key]
             item = (Slot(base, key, f"{path}.{key}" if path else key), x)
-            name = "" if key in asked else key      # which no code takes
-            if self.lookups.is_taken(name, owner, isinstance(x, SCALARS)) or (read_only and is_implicit(key, x)):
+            if self.lookups.is_taken(key, owner, isinstance(x, SCALARS)) or (read_only and is_implicit(key, x)):
                 self.queue.append((*item, item[0].path))
             else:
-                self.waiting.setdefault(name, []).append((*item, owner))
+                self.waiting.setdefault(key, []).append((*item, owner))
 
     def space(self, base: Any, path: str, names: frozenset[str] | None = None) -> None:
         """Notes a namespace, in which some names are looked up that are not there; attributes without `names`."""

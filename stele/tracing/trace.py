@@ -58,7 +58,6 @@ class Trace(Tracing):
         self.ties: list[tuple[Handle, Any, Any]] = []       # of these and their parts, as they were
         self.placed = False     # whether an array was made where `st.device` says
         self.asks_hooks = False     # whether a gradient of a leaf was taken, which its hooks may change
-        self.asked: dict[tuple[int, str], tuple[Slot, Any]] = {}    # numbers of objects that tell, as they were
 
     def of(self, handle: Handle) -> Seen:
         """What is noted of a handle from outside."""
@@ -111,10 +110,6 @@ class Trace(Tracing):
 
     def hooked(self) -> None:
         self.asks_hooks = True
-
-    def asks(self, base: dict[str, Any], key: str, path: str) -> None:
-        if key in base:
-            self.asked.setdefault((id(base), key), (Slot(base, key, path), base[key]))
 
     def read_grad(self, handle: Handle) -> Any:
         seen = self.of(handle)
@@ -228,8 +223,6 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             if scope.asks_hooks:
                 state.numbers.append((Slot(vars(LEAVES), "changes", "how often hooks of tensors changed"),
                                       LEAVES.changes))
-            known = {id(record.base) for record in state.records}
-            state.numbers += [found for found in scope.asked.values() if id(found[0].base) in known]
             refilled = [x for x, old in given if not tree.same(watch.entries(x), old)]
             made = Collector(scope, state, symbols, arrays, leaves, watch).collect(y, sizes.guards, refilled)
             made.unread = watch.unread()
