@@ -139,6 +139,9 @@ def test_steps_in_loops_and_branches_count_as_often_as_these_run():
     assert (schedule.count, optimizer.param_groups[0]["lr"], step.traces) == (21, rate_behind(21), 1)
     st.fori_loop(0, 3, lambda k, y: (schedule.step(), y)[1], st.ones(1))        # without a compiler, too
     assert schedule.count == 24
+    step = schedule = None      # whose rate was not looked at
+    gc.collect()
+    assert optimizer.param_groups[0]["lr"] == rate_behind(24)
 
 
 def test_gradients_of_several_batches_make_one_step():

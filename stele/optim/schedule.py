@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakMethod
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -22,8 +22,8 @@ from stele.optim.checks import checked
 from stele.optim.optimizer import Optimizer, needs_optimizer
 from stele.saving import options_of
 
-CODES: WeakKeyDictionary[Schedule, Code] = WeakKeyDictionary()
-"""How programs call a schedule: by one code, so that what is traced twice is one graph."""
+CODES: WeakValueDictionary[int, Code] = WeakValueDictionary()
+"""How programs call a schedule, by its id: by one code, which holds it, so that what is traced twice is one graph."""
 
 
 class Kept:
@@ -182,10 +182,9 @@ class Schedule:
         """One step further, of what it is told: now, or in a compiled function whenever its program gets here."""
         if TRACING.get() is None:
             return self.advance(*told)
-        if self not in CODES:
-            run: Any = WeakMethod(self.gone_on)
-            CODES[self] = Code(f"{type(self).__name__}.step", lambda *x: run()(*x), lambda *x: TupleType(x))
-        own, code = self.carried(), CODES[self]
+        if (code := CODES.get(id(self))) is None:
+            code = CODES[id(self)] = Code(f"{type(self).__name__}.step", self.gone_on, lambda *x: TupleType(x))
+        own = self.carried()
         given = [tensor(x, None if isinstance(x, Tensor) else float64, device=HOME) for x in told]
         made = Called(code.name, code)(*(x.detach().value for x in (*own, *given)))
         for k, x in enumerate(own):
