@@ -79,7 +79,7 @@ def test_shells_complete_commands_options_and_words(capsys: pytest.CaptureFixtur
     pytest.importorskip("shtab", reason="pip install shtab")
     completion(CompletionOptions("bash"))
     script = capsys.readouterr().out
-    for part in ("sgd adam adamw", "--sweep", "features", "host-sync"):
+    for part in ("sgd adam adamw", "--sweep", "features", "host-sync", "cnn gru"):
         assert part in script.replace("' '", " ")
 
 

@@ -182,9 +182,9 @@ def test_what_is_wrong_is_said_with_its_line(folder: Path, old: str, new: str, m
     ("net.toml", "layer.hiden.bias", "false", r"there is no 'hiden' among hidden, active, both, 3"),
     ("net.toml", "epochs.more", "3", r"epochs is 2, which nothing stands under"),
     ("net.py", "wdth", "3", r"trainer\(\) in net.py takes lr, width, name, got wdth\. Did you mean width\?"),
-    ("net.py", "width", "3.5", r"width of trainer\(\) in net.py is int, got '3.5'"),
-    ("options.py", "sizes", "8,x", r"sizes of trainer\(\) in options.py is tuple\[int, ...\], got '8,x'"),
-    ("options.py", "kind", "c", r"kind of .* is typing.Literal\['a', 'b'\], got 'c'"),
+    ("net.py", "width", "3.5", r"--set width of trainer\(\) in net.py takes a whole number, got '3.5'"),
+    ("options.py", "sizes", "8,x", r"sizes of trainer\(\) in options.py takes tuple\[int, ...\], got '8,x'"),
+    ("options.py", "kind", "c", r"kind of .* takes typing.Literal\['a', 'b'\], got 'c'"),
     ("options.py", "sizes", "8", r"trainer\(\) in options.py needs lr, which has no default\. Write --set lr="),
 ])
 def test_a_wrong_setting_teaches(folder: Path, what: str, name: str, text: str, message: str) -> None:

@@ -8,10 +8,15 @@ from typing import Any
 
 from stele.commands.arguments import COMMANDS, parser
 from stele.commands.options import CompletionOptions
-from stele.commands.words import Choice, Known, Names
+from stele.commands.words import Choice, Known, Names, workload_or_file
 from stele.errors import DataError
 
 FOLDERS = "DIR", "RUN", "FOLDER"     # metavars of paths that are folders
+TRAINED = {"bash": "_stele_trained", "zsh": "_stele_trained", "tcsh": "f"}      # a workload or a file
+PREAMBLE = {
+    "bash": '_stele_trained() { compgen -W "cnn gru" -- "$1"; compgen -f -- "$1"; }',
+    "zsh": "_stele_trained() { compadd cnn gru; _files }",
+}
 
 
 def completion(options: CompletionOptions) -> None:
@@ -27,9 +32,11 @@ def completion(options: CompletionOptions) -> None:
             action.choices, action.metavar = action.type.choices, None
         elif isinstance(action.type, Known | Names):
             action.choices = action.type.known()
+        elif action.type is workload_or_file:
+            action.complete = TRAINED
         elif action.type is Path or action.dest == "what":
             action.complete = makes.DIRECTORY if action.metavar in FOLDERS else makes.FILE
-    print(makes.complete(root, options.shell))
+    print(makes.complete(root, options.shell, preamble=PREAMBLE))
 
 
 def actions(of: argparse.ArgumentParser) -> Iterator[Any]:

@@ -20,6 +20,7 @@ from stele.train.trainer import Trainer
 from stele.train.workloads import WORKLOADS, trainer_of
 
 MAKES = "trainer"       # the function of a file of Python that makes its trainer
+WORDS: Mapping[Any, str] = {float: "a number", int: "a whole number", bool: "True or False", NoneType: "None"}
 
 
 class Recipe(Protocol):
@@ -87,7 +88,7 @@ def typed(option: inspect.Parameter, text: str, name: str) -> Any:
     said: Any = option.default.__class__ if option.annotation is option.empty else option.annotation
     found = meant(said, text)
     if found is ...:
-        raise DataError(f"{option.name} of {name} is {kind_of(said)}, got {text!r}")
+        raise DataError(f"--set {option.name} of {name} takes {kind_of(said)}, got {text!r}")
     return found
 
 
@@ -119,8 +120,10 @@ def meant(said: Any, text: str) -> Any:
 
 
 def kind_of(said: Any) -> str:
-    """An annotation as it is written."""
-    return said.__name__ if isinstance(said, type) and not get_args(said) else str(said)
+    """An annotation in words, and one that has none as it is written."""
+    if get_origin(said) in (Union, UnionType):
+        return " or ".join(map(kind_of, get_args(said)))
+    return WORDS.get(said) or (said.__name__ if isinstance(said, type) and not get_args(said) else str(said))
 
 
 def made_by(path: Path) -> Callable[..., Trainer]:

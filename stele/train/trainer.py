@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, fields
-from functools import partial
-from inspect import signature
+from functools import lru_cache, partial
+from inspect import Signature, signature
 from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -409,10 +409,17 @@ def check_inputs(model: nn.Module, inputs: Sequence[Any]) -> None:
     if not inputs:
         raise ArgumentError("a batch is what the model takes and the target, got one array",
                             hint="Give (x, y), or write a training_step of your own.")
-    if said := unfit(signature(model.forward), inputs, {}):
+    if said := unfit(form_of(type(model)) if "forward" not in vars(model) else signature(model.forward), inputs, {}):
         raise ArgumentError(f"the model is called with all parts of a batch but the last, the target: of "
                             f"{len(inputs) + 1} parts with {len(inputs)}, {said}",
                             hint="Give as many as its forward takes, and the target, or write a training_step.")
+
+
+@lru_cache(maxsize=64)
+def form_of(model: type[nn.Module]) -> Signature:
+    """What the forward of a class takes, without the model itself."""
+    form = signature(model.forward)
+    return form.replace(parameters=[*form.parameters.values()][1:])
 
 
 def takes_a_batch(trainer: Trainer, *steps: str) -> None:
