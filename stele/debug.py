@@ -69,16 +69,15 @@ def callback(f: Callable[..., Any], *what: Any, **named: Any) -> None:
 
     `what` and `named` are its arguments: those that are tensors, or containers of them, as they are then; others as
     they are. Calls come in the order in which they are written, in loops once for each step. What f raises ends the
-    program. Of any dtypes and shapes. A list or another container of yours that f fills is state, for which a function
-    is traced anew as it grows; a `queue.SimpleQueue`, a file or a logger is none. Raises TraceError for tensors of
-    `st.placeholder`, ArgumentError for what is no function.
+    program. Of any dtypes and shapes. What only f reads and fills, a list or attributes, is no reason to trace a
+    function again, where f stands in the call itself: a name, a method, a lambda, a functools.partial. Raises
+    TraceError for tensors of `st.placeholder`, ArgumentError for what is no function.
 
-    >>> import queue
-    >>> seen = queue.SimpleQueue()
+    >>> seen = []
     >>> @st.compile
     ... def f(x):
-    ...     return st.fori_loop(0, 3, lambda k, x: (st.debug.callback(seen.put, x), x * 2)[1], x)
-    >>> f(st.tensor(1.0)).tolist(), [float(seen.get()) for _ in range(3)]
+    ...     return st.fori_loop(0, 3, lambda k, x: (st.debug.callback(seen.append, x), x * 2)[1], x)
+    >>> f(st.tensor(1.0)).tolist(), [float(x) for x in seen]
     (8.0, [1.0, 2.0, 4.0])
     """
     called(getattr(f, "__name__", "callback"), function(f, "what callback calls"), what, named)

@@ -71,7 +71,7 @@ class Plan:
         self.argument = {id(x): k for k, x in enumerate(leaves) if isinstance(x, Handle)}
         self.getters = [self.getter(h) for h in traced.handles]
         entry = {h: traced.graph.parameters[k].type for h, k in traced.read.items()}
-        self.types = [(h, type, traced.handles[h].requires_grad) for h, type in entry.items()
+        self.types = [(h, t, traced.handles[h].requires_grad) for h, t in entry.items()
                       if self.getters[h][0] is not None]
         self.inputs = traced.inputs
         self.constants = [v.data for v in traced.constants]

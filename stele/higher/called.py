@@ -17,6 +17,7 @@ from stele.ir.graph import Item, Value
 from stele.ir.types import TupleType, Type, dtype
 from stele.ops.arguments import flag, function, whole
 from stele.ops.called import Called, Code, Result
+from stele.tracing.state import Opaque
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -98,22 +99,35 @@ def spec(x: Any) -> Type:
     return Type(dtype(pair[1]), tuple(plain(pair[0])))
 
 
-def written(f: Callable[..., Any], how: Says) -> Callable[..., Any]:
-    """The op of a function: a code for each set of options that it is called with."""
-    codes: dict[Any, Code] = {}
+class Codes(Opaque):
+    """A code of a function for each set of options that it is called with. Its shape rule runs where others are traced,
+    itself with their programs."""
 
-    def code(options: dict[str, Any]) -> Code:
-        key = tuple(sorted(options.items()))
-        if key not in codes:
-            name = f"{f.__module__}.{f.__qualname__}"
-            codes[key] = Code(name, partial(f, **options) if options else f, how.types, how.vectorized)
-        return codes[key]
+    def __init__(self, f: Callable[..., Any], how: Says) -> None:
+        self.f, self.how = f, how
+        self.known: dict[Any, Code] = {}
+
+    def inside(self) -> tuple[Any, ...]:
+        return self.how.shape,
+
+    def of(self, options: dict[str, Any]) -> Code:
+        """The code for these options."""
+        key, f = tuple(sorted(options.items())), self.f
+        if key not in self.known:
+            self.known[key] = Code(f"{f.__module__}.{f.__qualname__}", partial(f, **options) if options else f,
+                                   self.how.types, self.how.vectorized)
+        return self.known[key]
+
+
+def written(f: Callable[..., Any], how: Says) -> Callable[..., Any]:
+    """The op of a function."""
+    codes = Codes(f, how)
 
     @wraps(f)
     def plainly(*x: Any, **options: Any) -> Any:
         operands = Operands(numbers=False)
         values = [operands.value(constant(a)) for a in x]
-        own = code(options)
+        own = codes.of(options)
         return tensors(parts(Called(own.name, own)(*values)), operands.differentiable and GRAD.get())
 
     if how.vjp is not None:

@@ -2,15 +2,15 @@
 from __future__ import annotations
 
 import dis
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
+from stele.tracing.later import SINGLE, Chain, Given, callees, given
+
 # What an instruction does with co_names[arg >> shift]. Low bits of arg say more from Python 3.11 on (LOAD_GLOBAL) and
 # 3.12 on (LOAD_ATTR, where the lowest one is set for a call of a method, which LOAD_METHOD was before).
-SINGLE = sys.version_info >= (3, 12)
 CALL = "CALL" if SINGLE else "PRECALL"
 GLOBAL, ATTRIBUTE, METHOD, MODULE, STORED, MATCH, EITHER = range(7)
 INSTRUCTIONS = {
@@ -50,8 +50,9 @@ class Taken(NamedTuple):
 
 class Names(NamedTuple):
     """Names that code looks up: as globals, as attributes, as attributes only to call them, as modules to import, as
-    attributes or globals (in a tuple) that it sets; what it takes of that which a name holds; and whether it may look
-    up any global, or any attribute, by a name that it computes.
+    attributes or globals (in a tuple) that it sets; what it takes of that which a name holds; whether it may look
+    up any global, or any attribute, by a name that it computes; and the chains of what may call `later` what it is
+    given, of what is given to that, and the variables that all else uses.
     """
 
     globals: frozenset[str] = frozenset()
@@ -62,14 +63,18 @@ class Names(NamedTuple):
     taken: frozenset[Taken] = frozenset()
     any_global: bool = False
     any_attribute: bool = False
+    later: frozenset[Chain] = frozenset()
+    given_globals: frozenset[Chain] = frozenset()
+    given_variables: frozenset[Chain] = frozenset()
+    used: frozenset[str] = frozenset()
 
     def __or__(self, other: Names) -> Names:  # type: ignore[override]
         return Names(*(mine | its for mine, its in zip(self, other)))    # type: ignore[operator]
 
 
 @lru_cache(maxsize=4096)
-def names_of(code: CodeType) -> Names:
-    """The names that code, or code inside of it, looks up.
+def names_of(code: CodeType, later: frozenset[Chain] = frozenset()) -> Names:
+    """The names that code, or code inside of it, looks up, but for what is given to those that `later` finds.
 
     >>> def f(x): return x.size + scale.of(x) + getattr(x, "ndim")
     >>> found = names_of(f.__code__)
@@ -80,7 +85,9 @@ def names_of(code: CodeType) -> Names:
     """
     found: tuple[set[Any], ...] = set(), set(), set(), set(), set(), set()
     taken = set[Taken]()
-    for role, name, holder in uses(code):
+    inner = tuple((x, "") for x in code.co_consts if isinstance(x, CodeType))
+    calls = given(code, later) if later else Given(made=inner)
+    for role, name, holder in uses(code, calls.at):
         if holder is None:
             found[role].add(name)
         else:
@@ -104,25 +111,29 @@ def names_of(code: CodeType) -> Names:
     called: Finder = lambda text: "" if (text[0].opname, text[0].arg) == (CALL, 0) else None
     methods |= {UNSEEDED for name in {"default_rng", "RandomState"} & mentioned if "" in constants(code, name, called)}
     own = Names(*map(frozenset, found[:MATCH]), taken=frozenset(taken), any_global=any_global,
-                any_attribute=any_attribute)
-    for part in code.co_consts:
-        if isinstance(part, CodeType):
-            own |= names_of(part)
+                any_attribute=any_attribute, later=callees(code), given_globals=calls.globals,
+                given_variables=calls.variables, used=calls.used)
+    parts = {*calls.made}
+    while new := {part for part in parts if not part[1] or part[1] in own.used}:
+        parts -= new
+        for part, _ in new:
+            own |= names_of(part, later)
     return own
 
 
-def uses(code: CodeType) -> Iterator[tuple[int, Holder, Holder | None]]:
-    """The instructions that look up names: what they do, the name, and of an attribute what name holds that of which it
-    is taken, None where that is not said: where the instruction before gives it on one of several ways alone, say.
+def uses(code: CodeType, left: frozenset[int]) -> Iterator[tuple[int, Holder, Holder | None]]:
+    """The instructions that look up names, but for those that are `left` out: what they do, the name, and of an
+    attribute what name holds that of which it is taken, None where that is not said: where the instruction before gives
+    it on one of several ways alone, say.
     """
     text, names, high, holder = code.co_code, code.co_names, 0, None
     labels = frozenset(dis.findlabels(text))     # type: ignore[arg-type]
     for at in range(0, len(text), 2):
         op, arg = text[at], text[at + 1] | high
         high = arg << 8 if op == dis.EXTENDED_ARG else 0
-        if at in labels:
+        if at in labels or at in left:
             holder = None
-        if op in ROLES:
+        if op in ROLES and at not in left:
             role, shift = ROLES[op]
             if role == EITHER:
                 role = METHOD if arg & 1 else ATTRIBUTE

@@ -8,9 +8,10 @@ import sys
 import sysconfig
 from array import array
 from collections import UserDict, deque
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
+from inspect import getattr_static
 from itertools import accumulate
 from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
@@ -22,13 +23,16 @@ from stele.eager.handle import Handle
 from stele.eager.hooks import LEAVES
 from stele.ir.types import DType
 from stele.tracing import tree
-from stele.tracing.names import names_of
-from stele.tracing.taken import Lookups, attributes, has
+from stele.tracing.later import Chain
+from stele.tracing.names import Names, names_of
+from stele.tracing.taken import Lookups, attributes, computes, has
 from stele.tracing.tree import slots_of
 
 CODE = FunctionType, type
 WRAPPED = property, staticmethod, classmethod, cached_property
 SCALARS: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
+METHODS = FunctionType, classmethod, staticmethod, type(list.append), type(list.__len__)     # as classes hold them
+LATER = {"callback": "stele.debug", "partial": "functools"}     # what calls later what it is given, and where it is
 CONSTRUCTORS = ("__new__", "__init__", "__post_init__")
 SHOWING = ("__repr__", "__str__", "__format__", "__getstate__", "__reduce__", "__del__")    # to look at
 PACKAGES = ("site-packages", "dist-packages")   # of other environments too
@@ -91,6 +95,16 @@ class Attributes:
 
     def __setitem__(self, key: str, x: Any) -> None:
         setattr(self.of, key, x)
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """The attributes of an object and of its class as they are held: methods of no object."""
+
+    of: Any
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr_static(self.of, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +239,8 @@ class State:
     attribute of their name (numbers: other than to call it), so that data sets, counters, loop variables and other
     belongings that the function never touches are left alone. What code takes of that which a name holds, as in
     `self.optimizer.step()`, counts for the classes of all that stands under this name, unless something else may stand
-    there. Code of the user's that computes names may mean all.
+    there. Code of the user's that computes names may mean all. What is given to `st.debug.callback`, to be called when
+    programs run, has to be the same one: what it holds, and what its code looks up, does not count for that.
     """
 
     def __init__(self, roots: dict[str, Any], everything: bool = False) -> None:
@@ -242,15 +257,23 @@ class State:
         self.lookups = Lookups(self.count, everything)
         self.absent: set[str] = set()       # modules that code imports, and that nobody has imported yet
         self.waiting: dict[str, list[tuple[Slot, Any, Any]]] = {}
+        self.given: list[tuple[Slot, Sequence[str]]] = []    # what is called later, by the attributes on the way to it
+        self.given_by: set[Chain] = set()           # attributes of variables, on such ways
         self.seen: dict[int, Any] = {}
         self.classes: set[type] = set()     # of objects, whose code is waiting
         self.namespaces: dict[type, MappingProxyType[str, Any]] = {}    # one for each class: `vars` gives a new one
+        self.asked: set[int] = set()        # objects on such ways that compute their attributes
         self.alone: set[int] = set()        # objects that no slot holds: arguments, parts of code
         self.queue: list[tuple[Slot | None, Any, str]] = [(None, x, path) for path, x in roots.items()]
+        given: list[tuple[Slot, Any]] = []
         while self.queue:
             self.visit(*self.queue.pop())
             if not self.queue:
                 self.lookups.doubt_unknown()
+            if not self.queue:
+                given = [*self.ways()]
+        self.numbers += [(slot, x) for slot, x in given if isinstance(x, SCALARS)]
+        self.objects += [(slot, x) for slot, x in given if not isinstance(x, (Handle, ModuleType, *SCALARS))]
         for space in self.spaces.values():
             looked = space.absent if space.is_global else self.lookups.looked
             space.absent = frozenset(looked - space.known - space.base.keys())
@@ -324,14 +347,18 @@ class State:
 
     def enter_function(self, f: FunctionType, path: str) -> None:
         """Closure cells, and the globals its code names; of ours that check arguments only what these are for."""
-        names, own = names_of(f.__code__), is_users(f.__module__ or "__main__")
+        names, own = found(f), is_users(f.__module__ or "__main__")
         if not own and isinstance(inner := getattr(f, "__wrapped__", None), FunctionType):
             return self.queue.append((None, inner, path))
         self.lookups.note({(name,): f.__globals__[name] for name in names.globals & f.__globals__.keys()})
         self.lookups.learn(names, everything=names.any_attribute and own)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
-            if own or name != "__class__":      # which our own code asks for what comes behind it alone
-                self.hold(Cell(cell), name, {0: name})
+            if own if name == "__class__" else not names.later or name in names.used:
+                self.hold(Cell(cell), name, {0: name})      # our own code asks a class for what comes behind it alone
+            self.given += [(Slot(Cell(cell), 0, name), way) for first, *way in names.given_variables if first == name]
+        self.given += [(Slot(f.__globals__, first, first), way) for first, *way in names.given_globals
+                       if first in f.__globals__]
+        self.given_by |= {tuple(way) for _, *way in names.given_variables if way}
         if names.modules:
             above = accumulate((f.__globals__.get("__package__") or "").split("."), "{}.{}".format)
             imported = {f"{package}.{name}".strip(".") for package in ("", *above) for name in names.modules}
@@ -345,7 +372,7 @@ class State:
             self.codes.append((f, f.__code__, f.__defaults__))
             every = (key for key in f.__globals__ if names.any_global and not key.startswith("__"))
             self.hold(f.__globals__, "", None, names.globals.union(every))
-            self.space(f.__globals__, "", names.globals)
+            self.space(f.__globals__, "", names.globals.union(first for first, *_ in names.given_globals))
 
     def enter_entries(self, x: Any, path: str) -> None:
         """A list or dict: all entries count, of a long one of numbers its length and a few."""
@@ -416,6 +443,21 @@ class State:
         found = self.spaces.setdefault(id(base), Space(base, len(base), path, names is not None))
         found.absent |= names or frozenset()
 
+    def ways(self) -> Iterator[tuple[Slot, Any]]:
+        """What is called later, and all on the way to it; what computes attributes there is queued."""
+        of_variables = ((slot, way[1:]) for way in self.given_by for slot, *_ in self.waiting.get(way[0], ()))
+        for slot, way in (*self.given, *of_variables):
+            yield slot, (x := slot.get())
+            for name in way:
+                held = getattr_static(x, name, None)
+                is_held = held is not None and (isinstance(held, METHODS) or not hasattr(type(held), "__get__"))
+                if computes(type(x)) or not (is_held or name in slots_of(type(x))):
+                    self.queue += [(slot, x, slot.path)] * (id(x) not in self.asked)
+                    self.asked.add(id(x))
+                    break
+                slot = Slot((Static if is_held else Attributes)(x), name, f"{slot.path}.{name}")
+                yield slot, (x := slot.get())
+
     def count(self, names: Set[str]) -> None:
         """Queues what waited for one of these names."""
         for name in list(self.waiting) if self.lookups.everything else names & self.waiting.keys():
@@ -424,6 +466,21 @@ class State:
             self.queue += [(slot, x, slot.path) for (slot, x, _), is_taken in zip(items, taken) if is_taken]
             if not all(taken):
                 self.waiting[name] = [item for item, is_taken in zip(items, taken) if not is_taken]
+
+
+def found(f: FunctionType) -> Names:
+    """The names that a function looks up, but for what it gives to `st.debug.callback`."""
+    names = names_of(f.__code__)
+    later = frozenset(way for way in names.later if is_later(f, way) and not names.any_global)
+    return names_of(f.__code__, later) if later else names._replace(later=later)
+
+
+def is_later(f: FunctionType, way: Chain) -> bool:
+    """Whether names find, from a global of a function on, what calls later what it is given."""
+    x = f.__globals__.get(way[0])
+    for name in way[1:]:
+        x = getattr(x, name, None) if isinstance(x, ModuleType) else None
+    return getattr(x, "__module__", None) == LATER[way[-1]]
 
 
 @cache
