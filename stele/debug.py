@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from stele.arrays.looking import is_traced
-from stele.arrays.tensor import Tensor, constant
-from stele.eager.handle import TRACING, tracing_into
-from stele.errors import ArgumentError, TraceError
+from stele.arrays.tensor import Tensor
+from stele.eager.handle import TRACING
+from stele.errors import ArgumentError
+from stele.higher.body import TURN, no_order
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.origin import here, lines
@@ -23,16 +24,12 @@ from stele.tracing import tree
 
 __all__ = ("breakpoint", "callback", "print")
 
-with tracing_into(None):     # this module may be named first in a function that is being traced
-    TURN = Tensor(constant(0).value)
-"""Whose turn it is: each call takes it from the one before it, so that programs keep their order and leave none out."""
-
-
 @public
 def print(*what: Any, sep: str = " ", end: str = "\n", where: bool = True, **named: Any) -> None:
     """Prints tensors and whatever else as `print` does, when the program runs, in the order in which it is written.
 
-    In compiled functions it stands in the branch that is taken, and in each step of a loop. `what` is printed with
+    In compiled functions it stands in the branch that is taken, in each step of a loop, and under `st.vmap` for one
+    example after the other. `what` is printed with
     `sep` between and `end` behind; where its first part is a text with braces, it is what `str.format` makes of it
     with the others and those that are `named`. With `where` the line of the call stands behind it. Tensors of any
     dtype and shape are shown as NumPy's arrays are. Raises TraceError for tensors of `st.placeholder`, whose
@@ -68,7 +65,8 @@ def callback(f: Callable[..., Any], *what: Any, **named: Any) -> None:
     """Calls `f` with tensors as NumPy's arrays, when the program runs: for logs, plots, checks. Its result is dropped.
 
     `what` and `named` are its arguments: those that are tensors, or containers of them, as they are then; others as
-    they are. Calls come in the order in which they are written, in loops once for each step. What f raises ends the
+    they are. Calls come in the order in which they are written, in loops once for each step, under `st.vmap` once for
+    each example, which may not choose or end for itself what they stand in (a TraceError says so). What f raises ends the
     program. Of any dtypes and shapes. What only f reads and fills, a list or attributes, is no reason to trace a
     function again, where f stands in the call itself: a name, a method, a lambda, a functools.partial. Raises
     TraceError for tensors of `st.placeholder`, ArgumentError for what is no function.
@@ -117,11 +115,10 @@ def called(name: str, f: Callable[..., Any], what: Sequence[Any], named: dict[st
     run = partial(whole, f, spec, leaves, places)
     if TRACING.get() is None:
         if any(is_traced(leaves[k].value) for k in places):
-            raise TraceError(f"{name} of a tensor of st.placeholder: functions of expressions have no order",
-                             where=", ".join(lines(here())), hint="Write the function with @st.compile.")
+            raise no_order(name)
         run(*(leaves[k].numpy() for k in places))
         return
-    code = Code(f"debug.{name}", lambda turn, *x: (run(*x), turn + np.int64(1))[1], lambda turn, *x: turn)
+    code = Code(f"debug.{name}", lambda turn, *x: (run(*x), turn + np.int64(1))[1], lambda turn, *x: turn, in_turn=True)
     TURN.value = Called(code.name, code)(TURN.value, *(leaves[k].detach().value for k in places))
 
 

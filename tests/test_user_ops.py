@@ -162,6 +162,59 @@ def test_prints_come_in_order_with_their_lines(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == "now [1. 1.]\n"
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_prints_under_vmap_come_for_one_example_after_the_other(capsys: pytest.CaptureFixture[str], compiled: bool
+                                                                ) -> None:
+    def printed(f: Any, *x: Any) -> list[str]:
+        (st.compile(f, dims={"x": {0: "n"}}) if compiled else f)(*x)
+        return capsys.readouterr().out.splitlines()
+
+    def shows(x: Any) -> Any:
+        st.debug.print("x {}", x, where=False)
+        st.debug.print("same", where=False)
+        return x * 2
+
+    def steps(x: Any) -> Any:
+        return st.scan(lambda c, r: ((st.debug.print(c, r, where=False), c + r)[1], None), st.tensor(0.0), x)[0]
+
+    x = st.tensor([1.0, 2.0])
+    assert printed(st.vmap(shows), x) == ["x 1.0", "x 2.0", "same", "same"]
+    assert printed(st.vmap(shows), st.ones((0,))) == []
+    many = st.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert printed(st.vmap(st.vmap(shows)), many) == [*(f"x {k}.0" for k in range(1, 5)), *["same"] * 4]
+    assert printed(st.vmap(steps), many) == ["0.0 1.0", "0.0 3.0", "1.0 2.0", "3.0 4.0"]
+    assert printed(st.vmap(st.grad(lambda x: shows(x) * x)), x) == ["x 1.0", "x 2.0", "same", "same"]
+    loop = lambda x: st.fori_loop(0, 2, lambda k, y: st.vmap(shows)(y), x)
+    assert printed(loop, x)[::2] == ["x 1.0", "same", "x 2.0", "same"]
+    chosen = lambda x: st.cond(x > 1, lambda: shows(x), lambda: x)
+    ended = lambda x: st.while_loop(lambda c: c < 4, shows, x)
+    for f, where in ((chosen, "a branch that each example chooses"), (ended, "a loop that each example ends")):
+        with pytest.raises(TraceError, match=f"st.debug.print stands in {where} under st.vmap"):
+            printed(st.vmap(f), x)
+    assert printed(st.vmap(lambda x: x * 2), x) == []
+
+
+def test_prints_in_loops_that_are_not_compiled_come_where_they_are_written(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(x: Any) -> Any:
+        y = st.fori_loop(0, 2, lambda k, y: (st.debug.print(y, where=False), y * 2)[1], x)
+        st.debug.print("behind", where=False)
+        y = st.cond(y > 3, lambda: (st.debug.print("large", y, where=False), y)[1], lambda: -y)
+        return st.checkpoint(lambda y: (st.debug.print("kept", where=False), y + 1)[1])(y)
+
+    assert float(f(st.tensor(1.0))) == 5
+    assert capsys.readouterr().out.splitlines() == ["1.0", "2.0", "behind", "large 4.0", "kept"]
+    for wrong, shape in ((f, ()), (st.vmap(lambda x: (st.debug.print(x), x)[1]), (2,))):
+        with pytest.raises(TraceError, match="have no order"):
+            wrong(st.placeholder(shape))
+
+    def fails(x: Any) -> None:
+        raise ValueError(f"no {x}")
+
+    with pytest.raises(ValueError, match=r"no 1\.0"):
+        st.fori_loop(0, 2, lambda k, y: (st.debug.callback(fails, y), y)[1], st.tensor(1.0))
+    assert float(f(st.tensor(1.0))) == 5 and capsys.readouterr().out.startswith("1.0")
+
+
 @pytest.mark.parametrize("text", ["{} {}", "{y}", "{:.2f}", "{"])
 def test_braces_that_a_print_cannot_fill_are_told_with_the_line(text: str) -> None:
     for f in (lambda x: (st.debug.print(text, x), x)[1], st.compile(lambda x: (st.debug.print(text, x), x)[1])):

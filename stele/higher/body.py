@@ -4,18 +4,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from stele.arrays.looking import is_traced
 from stele.arrays.streams import stream_of
 from stele.arrays.tensor import Operands, Tensor, constant, tensors
 from stele.arrays.views import leave
 from stele.backend.devices import current
+from stele.eager.evaluate import evaluate
 from stele.eager.handle import GRAD, TRACING, Handle, Tracing, tracing_into
 from stele.eager.live import Live, alive
 from stele.errors import ShapeError, TraceError, kind
 from stele.ir.graph import Array, Value
+from stele.ir.origin import here, lines
 from stele.ops.control import fits
 from stele.tracing import tree
 
 T = TypeVar("T")
+
+with tracing_into(None):     # this module may be loaded while a function is traced
+    TURN = Tensor(constant(0).value)
+"""Whose turn it is among prints and callbacks: each takes it from the one before it, so that programs keep their order
+and leave none out."""
 
 
 class Body(Tracing):
@@ -60,6 +68,9 @@ class Body(Tracing):
     def rebind(self, values: Sequence[Value]) -> None:
         """What is carried is what the op made of it, from now on."""
         for handle, value in zip(self.carried, values, strict=True):
+            if handle is TURN:
+                turn(value)
+                continue
             handle.value = value
             if self.outer is None and (stream := stream_of(handle)):
                 stream.settle()
@@ -119,6 +130,22 @@ class Body(Tracing):
 
     def write_grad(self, handle: Handle, grad: Any) -> None:
         raise TraceError(f"backward() inside {self.what}", hint="Call it on the result, or use st.gradients inside.")
+
+
+def turn(value: Value) -> None:
+    """Has prints and callbacks inside of an op come next; outside of compiled functions they run now."""
+    if TRACING.get() is not None:
+        TURN.value = value
+        return
+    if is_traced(value):
+        raise no_order("st.debug")
+    evaluate([alive(value)])
+
+
+def no_order(name: str) -> TraceError:
+    """The error for a print or a callback of what is computed by expressions."""
+    return TraceError(f"{name} of a tensor of st.placeholder: functions of expressions have no order",
+                      where=", ".join(lines(here())), hint="Write the function with @st.compile.")
 
 
 def enter(names: Sequence[str], build: Callable[[list[Body]], T]) -> tuple[list[Body], T]:

@@ -12,7 +12,7 @@ from stele.arrays.tensor import Operands, Tensor, constant, record
 from stele.eager.handle import TRACING, Handle, Tracing, tracing_into
 from stele.eager.live import Live, is_there, symbol
 from stele.errors import ArgumentError, GraphError, ShapeError, TraceError, kind
-from stele.higher.body import Body
+from stele.higher.body import TURN, Body, turn
 from stele.ir.door import public
 from stele.ir.graph import Placed, Value
 from stele.ir.origin import setting
@@ -21,7 +21,7 @@ from stele.ir.types import axis_of, same, show
 from stele.ops import random
 from stele.ops.arguments import function, instance, is_array, is_dict, is_series, refuse, size, whole
 from stele.ops.generate import iota
-from stele.ops.linear import along, transpose
+from stele.ops.linear import Sum, along, broadcast, transpose
 from stele.tracing import tree
 from stele.transform.batch import spread
 
@@ -58,6 +58,8 @@ class Places(Body):
             with tracing_into(self.outer):
                 key = stream.key()
             self.now[id(handle)] = self.one(random.random_bits(key, shape=(self.n, 4)), "random numbers")
+        if id(handle) not in self.now and handle is TURN:
+            self.now[id(handle)] = self.one(broadcast(self.before(handle), (self.n,)), "turn")
         return super().read(handle)
 
     def write(self, handle: Handle, value: Live) -> None:
@@ -73,6 +75,9 @@ class Places(Body):
         """Rebinds outside what was rebound inside, to what is the same at all places."""
         new = [self.now[id(handle)] for handle in self.rebound.values()]
         for handle, (v, is_placed) in zip(self.rebound.values(), self.everywhere([*new])):
+            if handle is TURN:
+                turn(Sum((0,))(v) if is_placed else v)
+                continue
             if is_placed:
                 one = v.type.with_shape(v.shape[1:])
                 raise TraceError(f"{self.what} rebinds a tensor {one} from outside to one that differs from place to "

@@ -20,6 +20,7 @@ from stele.ir.graph import (
 )
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, bool_, float32, int32
+from stele.ops.called import refuse_turns
 from stele.ops.control import Traced, enclosed, evaluated, fits, read_back
 from stele.ops.elementwise.arithmetic import LessEqual, Select
 from stele.ops.elementwise.unary import tanh
@@ -103,6 +104,7 @@ class Cond(Op):
         if not is_placed:
             done = replace(self, branches=branches)(index, *values)
             return tuple(Item(k)(done) for k in range(len(branches[0].results)))
+        refuse_turns(self.branches, "a branch that each example chooses")
         results = zip(*(substitute(branch, values) for branch in branches))
         return tuple(reduce(lambda y, at: picked(index, at[0], y, at[1]), enumerate(ys[1:]), ys[0]) for ys in results)
 

@@ -3,15 +3,16 @@
 # pyright: reportUnknownLambdaType=false
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from stele.errors import GraphError, kind
-from stele.ir.graph import Array, Item, Op, Placed, Value
+from stele.errors import GraphError, TraceError, kind
+from stele.ir.graph import Array, Graph, Item, Op, Placed, Value
+from stele.ir.origin import lines
 from stele.ir.record import Aside
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, dtype
@@ -24,13 +25,14 @@ CODES: WeakValueDictionary[str, Code] = WeakValueDictionary()
 class Code(Aside):
     """A function of arrays with the types of its results. Its name is its own: no two that live have the same one.
 
-    Where it is `vectorized`, further axes in front of all operands are further axes in front of all results.
+    Where it is `vectorized`, further axes in front of all operands are further axes in front of all results. Calls that
+    are `in_turn` are for what they do, not for what they return.
     """
 
-    def __init__(self, name: str, run: Callable[..., Any], type: Callable[..., Result], vectorized: bool = False
-                 ) -> None:
+    def __init__(self, name: str, run: Callable[..., Any], type: Callable[..., Result], vectorized: bool = False,
+                 in_turn: bool = False) -> None:
         self.name = next(n for k in count() if (n := f"{name}#{k}" if k else name) not in CODES)
-        self.run, self.type, self.vectorized = run, type, vectorized
+        self.run, self.type, self.vectorized, self.in_turn = run, type, vectorized, in_turn
         self.placed: WeakValueDictionary[tuple[bool, ...], Code] = WeakValueDictionary()
         CODES[self.name] = self
 
@@ -38,7 +40,7 @@ class Code(Aside):
         """The function at each of many places; the same one as long as it lives: a graph made again is the same."""
         if (many := self.placed.get(flags)) is None:
             many = self.placed[flags] = Code(f"{self.name} at many places", lambda *x: each(self, flags, x),
-                                             lambda *t: spread(self, flags, t))
+                                             lambda *t: spread(self, flags, t), in_turn=self.in_turn)
         return many
 
 
@@ -95,6 +97,14 @@ class Called(Op):
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return (cls(SHOWN.name, SHOWN), (np.array([3, 1, 2]),)),
+
+
+def refuse_turns(graphs: Iterable[Graph], what: str) -> None:
+    """Raises TraceError for prints and callbacks in graphs that examples leave at their own steps or do not take."""
+    for v in (v for graph in graphs for v in graph.everything if isinstance(v.op, Called) and v.op.found.in_turn):
+        raise TraceError(f"st.{v.op.function.partition('#')[0]} stands in {what} under st.vmap, where it is computed "  # type: ignore[attr-defined]
+                         "for all of them", where=", ".join(lines(v.where)),
+                         hint="Put it in front of it or behind it, or call the function for one example.")
 
 
 def fitted(name: str, y: Any, t: Type) -> Array:

@@ -24,6 +24,7 @@ from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, bool_, float32, int32, int64
 from stele.ops import reduction
 from stele.ops.branch import Cond
+from stele.ops.called import refuse_turns
 from stele.ops.control import Traced, enclosed, evaluated, fits, inside, outside, scan
 from stele.ops.elementwise.arithmetic import Add, Equal, Select
 from stele.ops.gather import Gather
@@ -128,6 +129,7 @@ class While(Op):
             loop = While(Graph(test.parameters, self.test.results), closed(made.parameters, results), self.carries)
             done = loop(*starts)
             return tuple(along((Item(k)(done), flags[k]), n) for k in range(self.carries))
+        refuse_turns([self.body, self.test], "a loop that each example ends")
         # a place that is done computes as it began, which has a meaning, and its results are left
         first = [parameter(f"first{k}", p.type) for k, p in enumerate(made.parameters[:self.carries])]
         (goes,) = substitute(test, made.parameters)

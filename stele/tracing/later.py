@@ -141,7 +141,7 @@ class Text:
         return k
 
     def stored(self, k: int) -> tuple[int, str]:
-        """Where a function, whose making goes on there, is put into a variable of this code, and into which, if it is."""
+        """Where a function, whose making goes on there, is put into a variable of this code, and which, if it is."""
         while self.steps[k].opname in ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE"):
             k += 1
         is_own = self.steps[k].opname in ("STORE_FAST", "STORE_DEREF") and self.steps[k].argval not in self.outer
