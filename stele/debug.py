@@ -29,11 +29,11 @@ def print(*what: Any, sep: str = " ", end: str = "\n", where: bool = True, **nam
     """Prints tensors and whatever else as `print` does, when the program runs, in the order in which it is written.
 
     In compiled functions it stands in the branch that is taken, in each step of a loop, and under `st.vmap` for one
-    example after the other. `what` is printed with
-    `sep` between and `end` behind; where its first part is a text with braces, it is what `str.format` makes of it
-    with the others and those that are `named`. With `where` the line of the call stands behind it. Tensors of any
-    dtype and shape are shown as NumPy's arrays are. Raises TraceError for tensors of `st.placeholder`, whose
-    functions have no order, and, when it runs, ArgumentError for braces that it cannot fill.
+    example after the other. `what` is printed with `sep` between and `end` behind; where its first part is a text with
+    braces, it is what `str.format` makes of it with the others and those that are `named`. With `where` the line of the
+    call stands behind it. Tensors of any dtype and shape are shown as NumPy's arrays are. Raises TraceError for tensors
+    of `st.placeholder`, whose functions have no order, and in branches and loops that examples of `st.vmap` choose and
+    end for themselves; when it runs, ArgumentError for braces that it cannot fill.
 
     >>> @st.compile
     ... def f(x):
@@ -66,10 +66,10 @@ def callback(f: Callable[..., Any], *what: Any, **named: Any) -> None:
 
     `what` and `named` are its arguments: those that are tensors, or containers of them, as they are then; others as
     they are. Calls come in the order in which they are written, in loops once for each step, under `st.vmap` once for
-    each example, which may not choose or end for itself what they stand in (a TraceError says so). What f raises ends the
-    program. Of any dtypes and shapes. What only f reads and fills, a list or attributes, is no reason to trace a
-    function again, where f stands in the call itself: a name, a method, a lambda, a functools.partial. Raises
-    TraceError for tensors of `st.placeholder`, ArgumentError for what is no function.
+    each example. What f raises ends the program. Of any dtypes and shapes. What only f reads and fills, a list or
+    attributes, is no reason to trace a function again, where f stands in the call itself: a name, a method, a lambda, a
+    functools.partial. Raises TraceError for tensors of `st.placeholder`, and in branches and loops that examples of
+    `st.vmap` choose and end for themselves; ArgumentError for what is no function.
 
     >>> seen = []
     >>> @st.compile

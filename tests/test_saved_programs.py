@@ -320,3 +320,51 @@ def test_wrong_calls_teach(tmp_path: Path) -> None:
     for x, error in ((st.ones(3), ShapeError), (st.ones(2, dtype="float64"), DTypeError), ("x", ArgumentError)):
         with pytest.raises(error, match=r"saved for \(x: float32\[2\]\)"):
             loaded(x)
+
+
+def test_weights_that_get_other_data_leave_what_shared_theirs(tmp_path: Path) -> None:
+    p = st.tensor([1.0, 2.0])
+
+    def other(y):
+        p.data = p * y
+        return p.sum()
+
+    def written_before(y):
+        p.mul_(3.0)
+        p.data = p + y
+        p.add_(1.0)
+        return p.sum()
+
+    for f in (other, written_before):
+        p.assign([1.0, 2.0])
+        program = compiled(f, st.tensor(2.0))
+        loaded, part = back(program, tmp_path), back(program, tmp_path)
+        found = []
+        for call, x in ((program, p), (loaded, loaded.state["p"]), (st.compile(lambda y: part(y)), part.state["p"])):
+            x.assign([1.0, 2.0])
+            backup, first = x.data, x[:1]
+            sums = [call(st.tensor(2.0)).tolist() for _ in range(2)]
+            found.append((sums, x.tolist(), backup.tolist(), first.tolist()))
+        assert found[0] == found[1] == found[2]
+
+    given = compiled(lambda q, y: (setattr(q, "data", q + y), q.sum())[1], st.ones(2), st.tensor(2.0))
+    x = st.ones(2)
+    backup = x.data
+    assert back(given, tmp_path)(x, st.tensor(2.0)).tolist() == 6.0
+    assert x.tolist() == [3.0, 3.0] and backup.tolist() == [1.0, 1.0]
+
+
+def test_what_is_read_may_not_share_memory_with_what_is_written(tmp_path: Path) -> None:
+    p = st.tensor([1.0, 2.0])
+    v, old = p[:1], p.data
+    both = compiled(lambda y: (v.sum(), p.add_(y))[0], st.tensor(2.0))
+    with pytest.raises(DataError, match=r"writes to p, with which v shares its memory.*p\[:3\] or p.data"):
+        st.save(both, tmp_path / "both")
+    with pytest.raises(DataError, match="writes to p, with which v shares its memory"):
+        st.save(compiled(lambda y: (p.add_(y), v)[1], st.tensor(2.0)), tmp_path / "returned")
+    behind = compiled(lambda y: (p.add_(y), v.sum())[1], st.tensor(2.0))
+    loaded = back(behind, tmp_path)
+    assert [behind(st.tensor(1.0)).tolist() for _ in range(2)] == [loaded(st.tensor(1.0)).tolist() for _ in range(2)]
+    apart = compiled(lambda y: (setattr(p, "data", p + y), p.sum() + old.sum())[1], st.tensor(2.0))
+    loaded = back(apart, tmp_path)
+    assert [apart(st.tensor(1.0)).tolist() for _ in range(2)] == [loaded(st.tensor(1.0)).tolist() for _ in range(2)]

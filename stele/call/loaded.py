@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stele.arrays.tensor import Operands, Tensor, constant
+from stele.arrays.views import leave
 from stele.call.compiled import Compiled
 from stele.call.stored import FORMAT, PLAIN, written
 from stele.eager.handle import GRAD
@@ -107,7 +108,8 @@ class Variant(Opaque):
         self.shape = written(self.spec, iter(self.leaves), lambda x: None)
         self.inputs = [self.place(*x) for x in record["inputs"]]
         self.writes = [(self.place(*place), self.result(j)) for place, j in record["writes"]]
-        self.grads = [(self.place(*place), None if j is None else self.result(j)) for place, j in record["grads"]]
+        self.left, self.grads = ([(self.place(*place), None if j is None else self.result(j)) for place, j in pairs]
+                                 for pairs in (record.get("left", ()), record["grads"]))
         for kind, k in self.returned[1]:
             _ = kind == "value" or (self.result(k) if kind == "result" else self.place(kind, k))
         self.types = {k: p.type for (kind, k), p in zip(self.inputs, self.graph.parameters, strict=True)
@@ -182,6 +184,10 @@ class Variant(Opaque):
         steps = self.grads or any(self.at(place, arrays).requires_grad for place, _ in self.writes)
         carries = operands.differentiable and GRAD.get() and not steps
         made = [Tensor(v if carries else cut(v), carries and v.dtype.is_float) for v in values]
+        for place, j in self.left:
+            if j is not None:
+                self.at(place, arrays).assign(Tensor(cut(values[j])))
+            leave(self.at(place, arrays))
         for place, j in self.writes:
             self.at(place, arrays).assign(Tensor(cut(values[j])))
         for place, j in self.grads:

@@ -165,11 +165,12 @@ class Recorder:
         """Where inputs come from and results go: lists of a kind of place and which of those it is."""
         traced, arguments = self.traced, self.arguments
         self.refuse_sums()
+        self.refuse_followers()
         if traced.refilled or traced.filled:
             raise DataError(f"{self.name} changes a list or dict among its arguments, which no saved program can",
                             hint="Let it return what is new.")
         constants = [["state", self.states.name(Tensor(v), "constant")] for v in traced.constants]
-        writes = [[self.handle(h), j] for h, j in traced.writes]
+        left, writes = ([[self.handle(h), j] for h, j in pairs] for pairs in (traced.left, traced.writes))
         writes += [[self.cell(slot), self.result(slot.path, parts[0])] for slot, spec, parts in traced.slots
                    if not self.stays(slot, spec, parts)]
         grads = [[self.handle(h), None if part.what is None else self.result("a gradient", part)]
@@ -178,7 +179,7 @@ class Recorder:
                 "names": arguments.names, "arguments": arguments.text(),
                 "inputs": [*map(self.input, traced.inputs), *constants],
                 "returned": written(traced.returned[0], iter(traced.returned[1]), self.part),
-                "writes": writes, "grads": grads}
+                "left": left, "writes": writes, "grads": grads}
 
     def text(self) -> str:
         """The graph as text that is known to be read back as it is, by any process."""
@@ -200,6 +201,16 @@ class Recorder:
         if any(g is not None or h in left for h, g in self.traced.grads_read):
             raise DataError(f"{self.name} adds to gradients that the call before has left",
                             hint="Set them to None in the function: zero_grad() in front of backward().")
+
+    def refuse_followers(self) -> None:
+        """Raises for what shares memory with what is written to, as tensors of a file share none."""
+        traced, apart = self.traced, {h for h, j in self.traced.left if j is None}
+        kept = {*traced.read, *(p.what for p in traced.returned[1] if p.kind == "handle")} - {h for h, _ in traced.writes}
+        for h, j, *_ in self.plan.related:
+            if j in kept and h not in apart:
+                raise DataError(f"{self.name} writes to {self.handle(h)[1]}, with which {self.handle(j)[1]} shares its "
+                                "memory, as tensors of a file share none", hint="Let it read the second as a part of "
+                                "the first, p[:3] or p.data, or give it numbers of its own with .clone().")
 
     def input(self, given: tuple[str, int]) -> list[Any]:
         kind, k = given
