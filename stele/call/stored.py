@@ -205,7 +205,8 @@ class Recorder:
     def refuse_followers(self) -> None:
         """Raises for what shares memory with what is written to, as tensors of a file share none."""
         traced, apart = self.traced, {h for h, j in self.traced.left if j is None}
-        kept = {*traced.read, *(p.what for p in traced.returned[1] if p.kind == "handle")} - {h for h, _ in traced.writes}
+        kept = {*traced.read, *(p.what for p in traced.returned[1] if p.kind == "handle")}
+        kept -= {h for h, _ in traced.writes}
         for h, j, *_ in self.plan.related:
             if j in kept and h not in apart:
                 raise DataError(f"{self.name} writes to {self.handle(h)[1]}, with which {self.handle(j)[1]} shares its "

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from stele.backend.cpu import symbols
 from stele.backend.cpu.pool import written
+from stele.ops.foreign import address_in
 
 LIBRARY = ("jpeg_std_error", "jpeg_CreateDecompress", "jpeg_mem_src", "jpeg_read_header", "jpeg_start_decompress",
            "jpeg_crop_scanline", "jpeg_skip_scanlines", "jpeg_read_scanlines", "jpeg_destroy_decompress")
@@ -139,7 +139,7 @@ def native() -> Any:
     if any(not hasattr(library, name) for name in LIBRARY):
         return None
     places = {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in LIBRARY}
-    loaded = written("jpegs", CODE, places | {name: symbols.address(name) for name in JUMPS})
+    loaded = written("jpegs", CODE, places | {name: address_in(name) for name in JUMPS})
     function: Any = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(Part))(loaded["part"])
     function.loaded = loaded        # or its code would be gone
     return function

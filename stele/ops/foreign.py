@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from stele.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from stele.errors import ArgumentError, CompileError, DTypeError, GraphError, ShapeError
 from stele.ir.graph import Array, Item, Op, Placed, Value
 from stele.ir.record import Aside
 from stele.ir.sizes import Dim, Size, at, names, parse, replaced, size
@@ -33,6 +33,7 @@ from stele.ir.types import (
 )
 from stele.ops.linear import along, broadcast, expand_dims
 
+PROCESS = ctypes.CDLL(None)
 TYPES: dict[str, DType] = {
     "double": float64, "float": float32, "bool": bool_, "_Bool": bool_, "signed char": int8, "unsigned char": uint8,
     "short": int16, "unsigned short": uint16, "int": int32, "unsigned": uint32, "unsigned int": uint32, "long": int64,
@@ -302,8 +303,11 @@ def function_at(text: str, address: int) -> Any:
 
 
 def address_in(name: str) -> int:
-    """Where a function of the C library is."""
-    return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
+    """Where the process has a function of the C library, or of Python; CompileError if it has none."""
+    try:
+        return ctypes.cast(getattr(PROCESS, name), ctypes.c_void_p).value or 0
+    except AttributeError:
+        raise CompileError(f"this process has no function {name}") from None
 
 
 ALL = (Foreign,)

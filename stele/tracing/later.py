@@ -84,7 +84,7 @@ class Text:
             elif i.opcode not in dis.haslocal:
                 self.steps += [i] * (i.opname != "EXTENDED_ARG")
             else:
-                names = i.argval if isinstance(i.argval, tuple) else (i.argval,)
+                names: tuple[str, ...] = i.argval if isinstance(i.argval, tuple) else (i.argval,)
                 for kind, name in zip(re.findall("(?:LOAD|STORE|DELETE)_FAST", i.opname), names, strict=True):
                     word = CAPTURE if kind == "LOAD_FAST" and name in cells else kind
                     self.steps.append(i._replace(opname=word, opcode=dis.opmap[kind], argval=name))

@@ -13,6 +13,7 @@ from stele.backend.cpu import symbols
 from stele.backend.cpu.cache import apart, together
 from stele.errors import CompileError
 from stele.ir.record import Record
+from stele.ops.foreign import address_in
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _map, _unmap, _protect = _libc.mmap, _libc.munmap, _libc.mprotect
@@ -72,7 +73,7 @@ def load(image: Image, imports: Mapping[str, int] | None = None) -> Loaded:
     and of data differ has nothing old of them (Linux sees to that where a page becomes executable).
     Raises CompileError if a name is missing, or the system refuses memory for code; MemoryError if it has none.
     """
-    known = dict(imports or {}) | {name: symbols.address(name) for name in symbols.C}
+    known = dict(imports or {}) | {name: address_in(name) for name in symbols.C}
     if missing := sorted(image.imports - known.keys()):
         raise CompileError(f"an image refers to {', '.join(missing)}, given were {', '.join(sorted(known))}")
     size = -(-len(image.code) // mmap.PAGESIZE) * mmap.PAGESIZE

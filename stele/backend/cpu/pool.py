@@ -22,6 +22,7 @@ from stele.backend.cpu.image import Image, Loaded, load
 from stele.backend.cpu.target import detect
 from stele.backend.workers import begun
 from stele.errors import Cancelled, ConfigError
+from stele.ops.foreign import address_in
 
 ffi = FFI()
 
@@ -213,7 +214,7 @@ def _source(futex: bool | None) -> str:
 
 @functools.cache
 def _native(futex: bool | None) -> Loaded:
-    return written("pool", _source(futex), {name: symbols.address(name) for name in symbols.POOL})
+    return written("pool", _source(futex), {name: address_in(name) for name in symbols.POOL})
 
 
 @functools.cache

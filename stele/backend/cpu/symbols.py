@@ -1,13 +1,7 @@
 """The external symbols that compiled code may refer to."""
-
 from __future__ import annotations
 
-import ctypes
-
 from stele.backend.cpu.invoke import PYTHON
-from stele.errors import CompileError
-
-_LIBRARY = ctypes.CDLL(None)
 
 # Of the C library: LLVM turns copies and fills into calls of these.
 C = frozenset({"memcpy", "memmove", "memset"})
@@ -20,11 +14,3 @@ KERNEL = C | frozenset({"pool_run", "pool_finish", "pool_series", "pool_poll", "
 POOL = PYTHON | frozenset({"syscall", "clock_gettime", "sched_yield", "pthread_self",
                   "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_cond_wait", "pthread_cond_timedwait",
                   "pthread_cond_broadcast"})
-
-
-def address(name: str) -> int:
-    """Where the process has a symbol of the C library; CompileError if it has none."""
-    try:
-        return ctypes.cast(getattr(_LIBRARY, name), ctypes.c_void_p).value or 0
-    except AttributeError:
-        raise CompileError(f"this process has no symbol {name}") from None
