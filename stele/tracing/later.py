@@ -1,4 +1,5 @@
 """Which instructions only make what `st.debug.callback` is given to call later: what these name is not looked at."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 import dis
