@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from weakref import ref
 
 from stele.arrays.streams import DRAW, DRAWN, after, handed, number_of
 from stele.arrays.tensor import DeviceLike, Tensor, constant
@@ -29,6 +30,7 @@ from stele.ops.arguments import instance, is_mapping, refuse, sequence
 from stele.ops.arguments import size as a_size
 from stele.pipeline import Options, build, options_of
 from stele.tracing import tree
+from stele.tracing.noted import PLACEHOLDERS, settled
 from stele.tracing.signature import match
 from stele.tracing.trace import Made, Part, Traced
 
@@ -52,7 +54,9 @@ def placeholder(shape: Sequence[int | str], dtype: Any = "float32", name: str = 
     given = sequence(shape, "shape of placeholder", "a sequence of sizes and names of sizes, such as ('batch', 3)")
     dims: tuple[Dim, ...] = tuple(size(n) if isinstance(n, str) else a_size(n, "every size of shape") for n in given)
     place = find(current() or HOME if device is None else device)
-    return Tensor(symbol(instance(name, "name of placeholder", str), Type(type_named(dtype), dims, place.name)))
+    v = symbol(instance(name, "name of placeholder", str), Type(type_named(dtype), dims, place.name))
+    PLACEHOLDERS.add(ref(v, PLACEHOLDERS.discard))
+    return Tensor(v)
 
 
 class Function:
@@ -164,10 +168,11 @@ def written(inputs: Sequence[Tensor], outputs: Any, pairs: list[tuple[Tensor, Te
     """What a call of a function reads, makes and rebinds."""
     leaves, spec = tree.flatten(outputs)
     made = [constant(y) for y in leaves]
-    results = [y.value for y in (*made, *(new for _, new in pairs))]
+    values, updates = settled([y.value for y in made], [(x, new.value) for x, new in pairs])
+    results = [*values, *(new for _, new in updates)]
     refuse_freed(results)
     drawn: set[Value] = {y.value for y in made if not y.leaf and any(map(is_draw, walk([y.value], stop=is_there)))}
-    held = live(results, {x.value for x in inputs}, changed := {x.value for x, _ in pairs}, drawn - changed)
+    held = live(results, {x.value for x in inputs}, changed := {x.value for x, _ in updates}, drawn - changed)
     unnamed = [v for v in walk(results, stop=held.__contains__) if is_there(v) and v not in held]
     draws = sorted(filter(is_draw, unnamed), key=number_of)
     held |= {v: Tensor(v) for v in unnamed if v not in draws}
@@ -177,12 +182,12 @@ def written(inputs: Sequence[Tensor], outputs: Any, pairs: list[tuple[Tensor, Te
     for state, count in ((stream.state, sum(DRAWN[v] is stream for v in draws)) for stream in reversed(streams)):
         graph = drawing(graph, len(known), count)
         held = {**held, state.value: state}
-        known, pairs = [*known, state.value], [*pairs, (state, state)]
-    handles: list[Handle] = [*inputs, *held.values(), *(x for x, _ in pairs if x.value not in held)]
+        known, updates = [*known, state.value], [*updates, (state, state.value)]
+    handles: list[Handle] = [*inputs, *held.values(), *(x for x, _ in updates if x.value not in held)]
     place = {id(h): k for k, h in enumerate(handles)}
     return Traced(graph=graph, handles=handles, inputs=[("handle", k) for k in range(len(graph.parameters))],
                   made=[Made(k, y.requires_grad, False) for k, y in enumerate(made)],
-                  writes=[(place[id(x)], len(made) + k) for k, (x, _) in enumerate(pairs)],
+                  writes=[(place[id(x)], len(made) + k) for k, (x, _) in enumerate(updates)],
                   returned=(spec, [Part("made", k) for k in range(len(made))]))
 
 

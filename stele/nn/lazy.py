@@ -20,6 +20,7 @@ from stele.nn.normalization import (
     InstanceNorm2d,
     InstanceNorm3d,
 )
+from stele.tracing.noted import before, noted
 
 
 class Lazy(Module):
@@ -53,7 +54,8 @@ class Lazy(Module):
         with tracing_into(None):
             self.becomes.__init__(self, x.shape[self.axis], *args, **options)
         self._wanting = None
-        return self.becomes.forward(self, x)
+        was = before(self.buffers())     # made just now, and written for the first time
+        return noted(was, x, self.becomes.forward(self, x))
 
 
 class LazyLinear(Lazy, Linear):

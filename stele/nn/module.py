@@ -29,6 +29,7 @@ from stele.nn.several import Several
 from stele.nn.states import Incompatible, load
 from stele.ops.arguments import flag, instance, is_dict, is_series, refuse
 from stele.saving import read, save
+from stele.tracing.noted import PLACEHOLDERS, before, noted
 from stele.tracing.state import Naming
 
 PATHS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()     # of all modules below the one called last from outside,
@@ -103,6 +104,7 @@ class Module(Naming):
         known, scope = SCOPES.get(id(self), NOBODY)
         if known() is not self or inherited is not None or not (layer or (LATEST and LATEST[0]() is self)):
             scope = scope_of(self, outer)
+        was = before(x for _, x in Module.named_members(self) if isinstance(x, Tensor)) if PLACEHOLDERS else ()
         token = SCOPE.set(scope)
         try:
             y = self.forward(*x, **options) if (hooks := self._hooks) is None else hooks.around(self, x, options)
@@ -113,7 +115,7 @@ class Module(Naming):
             SCOPE.reset(token)
         if (follower := FOLLOWER.get()) is not None:
             follower.passed(self, y)
-        return y
+        return noted(was, (x, options), y) if was else y
 
     def __getstate__(self) -> dict[str, Any]:
         passing = frozenset(parts_of(self).keys() - kept(self).keys())

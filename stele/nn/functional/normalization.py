@@ -23,6 +23,7 @@ from stele.ops.elementwise.unary import rsqrt, square
 from stele.ops.linear import cast, reshape
 from stele.ops.pooling import AvgPool
 from stele.ops.statistics import mean, widened
+from stele.tracing.noted import before, noted
 
 
 def last_axes(name: str, x: Value, normalized_shape: Any, *scales: Value | None) -> int:
@@ -141,7 +142,9 @@ def batch_norm(input: TensorLike, running_mean: Tensor | None, running_var: Tens
     >>> F.batch_norm(x, st.zeros(1), st.ones(1), training=True).round(3).tolist()
     [[-1.0], [1.0]]
     """
-    return over_batch(constant(input), running_mean, running_var, weight, bias, training, momentum, eps)
+    was = before((running_mean, running_var))
+    y = over_batch(constant(input), running_mean, running_var, weight, bias, training, momentum, eps)
+    return noted(was, (input, weight, bias), y)
 
 
 def over_batch(x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Any, bias: Any,
@@ -198,14 +201,14 @@ def instance_norm(input: TensorLike, running_mean: Tensor | None = None, running
         return batch_norm(x, running_mean, running_var, weight, bias, eps=eps)
     if is_zero(product(x.value.shape[2:]) - 1):
         raise alone("instance_norm", "one number of each channel", x.shape)
-    axes = tuple(range(2, x.ndim))
+    axes, was = tuple(range(2, x.ndim)), before((running_mean, running_var))
     if running_mean is not None or running_var is not None:
         seen = wide(x)
         mean, var = seen.mean(axis=axes).mean(axis=0), seen.var(axis=axes).mean(axis=0)
         n = product(x.value.shape[2:])
         mean, var, momentum = unless_empty(product((n, x.value.shape[0])), mean.detach(), var.detach(), momentum)
         follow(running_mean, running_var, mean, var, n, momentum)
-    return apply_scale(normalized(x, axis=axes, eps=eps), weight, bias)
+    return noted(was, (x, weight, bias), apply_scale(normalized(x, axis=axes, eps=eps), weight, bias))
 
 
 def unless_empty(n: Dim, mean: Tensor, var: Tensor, momentum: Any) -> tuple[Tensor, Tensor, Any]:

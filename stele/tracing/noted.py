@@ -1,0 +1,131 @@
+"""What layers write when they are called on placeholders: noted beside their results, for who makes functions of these.
+
+A tensor that a layer writes keeps its numbers then. A function that computes a result of that call, or a gradient that
+comes through it, writes the tensor at each of its own calls, as the layer would.
+"""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple
+from weakref import ref
+
+from stele.arrays.looking import is_traced
+from stele.arrays.tensor import Tensor
+from stele.eager.evaluate import evaluate
+from stele.eager.handle import TRACING, Handle
+from stele.eager.hooks import Sight, watch
+from stele.eager.live import is_pending, is_there
+from stele.errors import GraphError
+from stele.ir.graph import Item, Value, rebuild, walk
+from stele.ops.derived import Watched
+from stele.tracing import tree
+
+PLACEHOLDERS: set[ref[Value]] = set()       # those that there are: without any nobody has to look what is written
+ORDER = count()
+
+
+class Write(NamedTuple):
+    """A tensor that a call writes: what it was, and what it is from then on."""
+
+    handle: Handle
+    old: Value
+    new: Value
+
+
+class Noted(Sight):
+    """One call: what it was given, what it made, what it writes. Its results are marked by it, and so are gradients on
+    their way through them."""
+
+    def __init__(self, given: Sequence[Value], made: Sequence[Value], writes: Sequence[Write]) -> None:
+        super().__init__(lambda g: watch(g, self))
+        self.given, self.made, self.writes, self.number = given, made, writes, next(ORDER)
+
+
+Held = Sequence[tuple[Tensor, Value]]
+
+
+def before(held: Iterable[Tensor | None]) -> Held:
+    """Tensors as they are before a call that may write them; none where nobody notes it."""
+    return [(x, x._value) for x in held if x is not None] if PLACEHOLDERS and TRACING.get() is None else ()
+
+
+def noted(was: Held, given: Any, y: Any) -> Any:
+    """What a call made of what it was `given`, marked where it depends on placeholders: tensors are then what they were
+    before it. Raises GraphError where it writes such values and returns none.
+    """
+    writes = [Write(x, old, x._value) for x, old in was if x._value is not old and not is_traced(old)]
+    if not writes:
+        return y
+    leaves, spec = tree.flatten(y)
+    places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and is_traced(leaf._value)]
+    if not places:
+        if any(is_traced(w.new) for w in writes):
+            raise GraphError("what is called on placeholders writes tensors and returns none, so that no function could "
+                             "tell when to write them", hint="Return a tensor of the placeholders from `forward`.")
+        return y
+    inputs = [x.value for x in tree.flatten(given)[0] if isinstance(x, Tensor)]
+    marked = dict(zip(places, mark(inputs, [leaves[k]._value for k in places], writes)))
+    return tree.unflatten(spec, [Tensor(marked[k], leaf.requires_grad) if k in marked else leaf
+                                 for k, leaf in enumerate(leaves)])
+
+
+def mark(given: Sequence[Value], made: Sequence[Value], writes: Sequence[Write]) -> list[Value]:
+    """The results of a call marked by what it writes, which is what it was before."""
+    evaluate([w.old for w in writes if is_pending(w.old)])
+    for w in writes:
+        w.handle.value = w.old
+    return watch(made, Noted(given, made, writes))
+
+
+def marks(v: Value) -> Noted | None:
+    """By which call a value is marked."""
+    return v.op.rule if isinstance(v.op, Watched) and isinstance(v.op.rule, Noted) else None
+
+
+def calls_of(results: Sequence[Value]) -> list[Noted]:
+    """The calls whose results are needed, also by what such calls write, in the order in which they were made."""
+    found: set[Noted] = set()
+    more: Sequence[Value] = results
+    while more:
+        new = {call for v in walk(more, stop=is_there) if (call := marks(v)) is not None} - found
+        found |= new
+        more = [w.new for call in new for w in call.writes]
+    return sorted(found, key=lambda call: call.number)
+
+
+def settled(results: Sequence[Value], updates: Sequence[tuple[Handle, Value]]
+            ) -> tuple[list[Value], list[tuple[Handle, Value]]]:
+    """Results without marks, and updates with those of the calls that they need, in which each call finds what the one
+    before it has written; so do the updates that are given.
+    """
+    if not (calls := calls_of([*results, *(new for _, new in updates)])):
+        return [*results], [*updates]
+    meaning: dict[Value, Value] = {}
+    now: dict[int, tuple[Handle, Value]] = {}
+    for call in calls:
+        found = {w.old: now.get(id(w.handle), (w.handle, w.handle.value))[1] for w in call.writes}
+        inputs = set(walk(call.given, stop=is_there))
+        anew(call.given, {}, (), meaning)
+        anew(call.made, found, inputs, meaning)
+        new = anew([w.new for w in call.writes], found, inputs, meaning)
+        now |= {id(w.handle): (w.handle, v) for w, v in zip(call.writes, new)}
+    behind = {x.value: now[id(x)][1] for x, _ in updates if id(x) in now}
+    given = anew([new for _, new in updates], behind, (), {**meaning})
+    own = {id(x) for x, _ in updates}
+    return anew(results, {}, (), meaning), [*((x, v) for (x, _), v in zip(updates, given)),
+                                            *(pair for key, pair in now.items() if key not in own)]
+
+
+def anew(results: Sequence[Value], found: Mapping[Value, Value], outside: Collection[Value],
+         meaning: dict[Value, Value]) -> list[Value]:
+    """Results where some values are `found` to be others, but for what is `outside`; noted in their `meaning`."""
+    for v in walk(results, stop=lambda v: v in meaning or v in found or is_there(v)):
+        match v:
+            case _ if v in meaning or v in found or is_there(v): pass
+            case Value(Item(k), [marked]) if marks(marked): meaning[v] = meaning[marked.args[k]]
+            case _:
+                here = {} if v in outside else found
+                meaning[v] = rebuild(v, [here[a] if a in here else meaning.get(a, a) for a in v.args])
+    return [found[v] if v in found else meaning.get(v, v) for v in results]
