@@ -132,13 +132,17 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
 
     outputs is a tensor or a container of them; `updates` are pairs (tensor, new expression), written after every call;
     `options` are those of `st.Options`. Other tensors in the expressions are read anew at every call, so parameters
-    stay live; random numbers are drawn anew. Of any dtypes, which are those of the call. Raises GraphError for an input
+    stay live; random numbers are drawn anew. What layers write when they are called, such as running statistics, is
+    written behind the results that need these calls, and `updates` of the same tensors behind that. Of any dtypes, which are those of the call. Raises GraphError for an input
     that is no placeholder.
 
     >>> x, count = st.placeholder(("n",)), st.tensor(0)
     >>> f = st.function([x], (x * 2).sum(), updates=[(count, count + 1)])
     >>> float(f(st.tensor([1.0, 2.0]))), float(f(st.ones(5))), int(count)
     (6.0, 10.0, 2)
+    >>> x, norm = st.placeholder(("n", 2)), nn.BatchNorm1d(2)
+    >>> st.function([x], norm(x))(st.tensor([[0.0, 0.0], [2.0, 4.0]])).shape, norm.num_batches_tracked.tolist()
+    ((2, 2), 1)
     """
     chosen = options_of("function", options, "updates")
     for x in sequence(inputs, "inputs of function", "a list of placeholders"):

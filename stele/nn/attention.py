@@ -21,6 +21,7 @@ from stele.nn.layers import Linear
 from stele.nn.module import Module, given, wrong
 from stele.ops.arguments import flag, instance, number, positive, wholes
 from stele.ops.random import chance
+from stele.tracing.noted import before, noted
 
 look = lift(looked)
 
@@ -59,13 +60,14 @@ class KVCache(Module):
         if k.ndim != 4 or k.shape != v.shape or k.shape[1] != own[1] or k.shape[3] != own[3] or k.shape[0] != own[0]:
             raise ShapeError(f"this KVCache takes keys and values ({own[0]}, {own[1]}, L, {own[3]}), got {k.shape} and "
                              f"{v.shape}")
+        was = before((self.keys, self.values, self.length))
         with no_grad():
             at = self.length + arange(k.shape[2])
             self.keys[:, :, at] = k
             self.values[:, :, at] = v
             if self.is_last:
                 self.length += k.shape[2]
-        return self.keys, self.values, arange(own[2]) <= at.reshape(-1, 1)
+        return noted(was, (k, v), (self.keys, self.values, arange(own[2]) <= at.reshape(-1, 1)))
 
     def reset(self) -> None:
         """Forgets all keys and values."""

@@ -53,7 +53,7 @@ def before(held: Iterable[Tensor | None]) -> Held:
 
 def noted(was: Held, given: Any, y: Any) -> Any:
     """What a call made of what it was `given`, marked where it depends on placeholders: tensors are then what they were
-    before it. Raises GraphError where it writes such values and returns none.
+    before it. Raises GraphError where it writes such values and returns none, or writes a parameter.
     """
     writes = [Write(x, old, x._value) for x, old in was if x._value is not old and not is_traced(old)]
     if not writes:
@@ -65,6 +65,9 @@ def noted(was: Held, given: Any, y: Any) -> Any:
             raise GraphError("what is called on placeholders writes tensors and returns none, so that no function could "
                              "tell when to write them", hint="Return a tensor of the placeholders from `forward`.")
         return y
+    if taken := [w.old for w in writes if w.handle.requires_grad and is_traced(w.new)]:
+        raise GraphError(f"a layer that is called on placeholders writes a parameter, {taken[0].type}, whose gradient "
+                         "is of what it writes", hint="Train it by st.compile, or leave out its max_norm.")
     inputs = [x.value for x in tree.flatten(given)[0] if isinstance(x, Tensor)]
     marked = dict(zip(places, mark(inputs, [leaves[k]._value for k in places], writes)))
     return tree.unflatten(spec, [Tensor(marked[k], leaf.requires_grad) if k in marked else leaf
