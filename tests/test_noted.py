@@ -172,7 +172,7 @@ def test_an_update_that_is_given_comes_behind() -> None:
 
 
 def test_functions_for_evaluation_read_what_training_wrote() -> None:
-    norm, x, y, train = norm_and_function(momentum=1.0, eps=1e-12)
+    norm, x, _, train = norm_and_function(momentum=1.0, eps=1e-12)
     evaluate = st.function([x], norm.eval()(x))
     train(st.tensor([[0.0, 0.0], [2.0, 4.0]]))
     assert np.allclose(evaluate(st.tensor([[1.0, 2.0]])).numpy(), 0) and norm.num_batches_tracked.tolist() == 1
@@ -208,6 +208,29 @@ def test_a_cache_of_keys_is_written() -> None:
     f(st.ones(1, 1, 1, 2))
     assert f(st.ones(1, 1, 1, 2) * 3)[0, 0].tolist() == [[2.0, 2.0], [6.0, 6.0], [0.0, 0.0], [0.0, 0.0]]
     assert cache.length.tolist() == 2 and cache.keys[0, 0, 1].tolist() == [3.0, 3.0]
+
+
+LOOPS: dict[str, Callable[[nn.Module, st.Tensor], st.Tensor]] = {
+    "scan": lambda norm, x: st.scan(lambda s, row: (s, norm(row)), st.zeros(()), x)[1],
+    "scan of a scan": lambda norm, x: st.scan(
+        lambda s, rows: (s, st.scan(lambda s, row: (s, norm(row)), s, rows)[1]), st.zeros(()), x[None])[1],
+    "cond": lambda norm, x: st.cond(x.sum() > 0, lambda x: norm(x[0]), lambda x: x[0], x),
+    "fori_loop": lambda norm, x: st.fori_loop(0, st.tensor(2), lambda i, s: norm(s), x[0]),
+    "checkpoint": lambda norm, x: st.checkpoint(norm)(x[0]),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_so_do_layers_in_loops_and_branches(name: str) -> None:
+    eager, symbolic = pair(lambda: nn.BatchNorm1d(3))
+    x = st.placeholder((2, 4, 3))
+    f = st.function([x], LOOPS[name](symbolic, x))
+    assert symbolic.num_batches_tracked.tolist() == 0
+    for k in range(3):
+        a = abs(batch(k, (2, 4, 3)))
+        assert np.allclose(f(a).numpy(), LOOPS[name](eager, a).numpy(), atol=1e-6)
+    for p, q in zip(eager.state_dict().values(), symbolic.state_dict().values()):
+        assert np.allclose(p.numpy(), q.numpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_layers_that_cannot_be_noted_say_why() -> None:

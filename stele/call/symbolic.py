@@ -133,8 +133,8 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
     outputs is a tensor or a container of them; `updates` are pairs (tensor, new expression), written after every call;
     `options` are those of `st.Options`. Other tensors in the expressions are read anew at every call, so parameters
     stay live; random numbers are drawn anew. What layers write when they are called, such as running statistics, is
-    written behind the results that need these calls, and `updates` of the same tensors behind that. Of any dtypes, which are those of the call. Raises GraphError for an input
-    that is no placeholder.
+    written behind the results that need these calls, and `updates` of the same tensors behind that. Of any dtypes,
+    which are those of the call. Raises GraphError for an input that is no placeholder.
 
     >>> x, count = st.placeholder(("n",)), st.tensor(0)
     >>> f = st.function([x], (x * 2).sum(), updates=[(count, count + 1)])

@@ -14,9 +14,10 @@ from stele.eager.handle import GRAD, TRACING, Handle, Tracing, tracing_into
 from stele.eager.live import Live, alive
 from stele.errors import ShapeError, TraceError, kind
 from stele.ir.graph import Array, Value
-from stele.ir.origin import here, lines
+from stele.ir.origin import SCOPE, here, lines
 from stele.ops.control import fits
 from stele.tracing import tree
+from stele.tracing.noted import Write, mark
 
 T = TypeVar("T")
 
@@ -41,6 +42,7 @@ class Body(Tracing):
         self.following: dict[int, Handle] = {}
         self.touched: set[int] = set()
         self.known: set[Value] = set()
+        self.layers: set[int] = set()       # what layers have written, by id
         self.differentiable = False
 
     def run(self, carried: Sequence[Value], f: Callable[[], T]) -> T:
@@ -65,8 +67,11 @@ class Body(Tracing):
         streams = [stream_of(handle) if self.outer is None else None for handle in self.carried]
         return [stream.begin() if stream else self.before(handle) for stream, handle in zip(streams, self.carried)]
 
-    def rebind(self, values: Sequence[Value]) -> None:
-        """What is carried is what the op made of it, from now on."""
+    def rebind(self, values: Sequence[Value], made: Sequence[Value]) -> Sequence[Value]:
+        """What is carried is what the op made of it, from now on; what else it made, marked by what layers wrote of
+        placeholders, which stays what it was.
+        """
+        writes = [Write(h, h._value, v) for h, v in zip(self.carried, values) if self.is_noted(h, v)]
         for handle, value in zip(self.carried, values, strict=True):
             if handle is TURN:
                 turn(value)
@@ -74,6 +79,12 @@ class Body(Tracing):
             handle.value = value
             if self.outer is None and (stream := stream_of(handle)):
                 stream.settle()
+        return mark((), made, writes) if writes and made else made
+
+    def is_noted(self, handle: Handle, v: Value) -> bool:
+        """Whether a layer that is called outside of any other wrote this to a tensor with numbers."""
+        return self.outer is None and id(handle) in self.layers and not SCOPE.get().layer and \
+            stream_of(handle) is None and is_traced(v) and not is_traced(handle._value)
 
     def read(self, handle: Handle) -> Live:
         self.differentiable = self.differentiable or handle.requires_grad
@@ -109,6 +120,8 @@ class Body(Tracing):
                              hint="What is carried on keeps its type: cast or reshape the new value.")
         if all(handle is not other for other in self.written):
             self.written.append(handle)
+        if SCOPE.get().layer:
+            self.layers.add(id(handle))
         self.now[id(handle)] = value
 
     def finds(self, handle: Handle) -> bool:
@@ -156,6 +169,8 @@ def enter(names: Sequence[str], build: Callable[[list[Body]], T]) -> tuple[list[
         made = build(bodies)
         missed = {id(handle): handle for body in bodies for handle in body.missed}
         if not missed:
+            for other in (*bodies, *([outer] if isinstance(outer := TRACING.get(), Body) else ())):
+                other.layers |= set[int]().union(*(body.layers for body in bodies))
             return bodies, made
         carried = [*carried, *missed.values()]
 

@@ -68,7 +68,6 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
             return ops.checkpoint(step, body.begin(), xs, body.known)
 
         (body,), (carried, ys) = enter(["what a checkpoint holds"], build)
-        body.rebind(carried)
-        return made.tensors(ys, (operands.differentiable or body.differentiable) and GRAD.get())
+        return made.tensors(body.rebind(carried, ys), (operands.differentiable or body.differentiable) and GRAD.get())
 
     return again

@@ -103,9 +103,9 @@ def chosen(index: Value, functions: Sequence[Callable[..., Any]], names: Sequenc
 
     bodies, made = enter(names, build)
     spec, leaves = outputs[0]
-    bodies[0].rebind(made[len(made) - len(bodies[0].carried):])
+    count = len(made) - len(bodies[0].carried)
     differentiable = (operands.differentiable or any(body.differentiable for body in bodies)) and GRAD.get()
-    found = iter(made)
+    found = iter(bodies[0].rebind(made[count:], made[:count]))
     return tree.unflatten(spec, [None if leaf is None else tensors(next(found), differentiable) for leaf in leaves])
 
 
@@ -176,7 +176,7 @@ def looped(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any
         return repeat((entry, (truth,)), (again, (*new, *stepped.left)), start, {*tested.known, *stepped.known})
 
     bodies, last = enter(names, build)
-    bodies[1].rebind(last[len(state.values):])
+    last = bodies[1].rebind(last[len(state.values):], last[:len(state.values)])
     differentiable = (operands.differentiable or any(body.differentiable for body in bodies)) and GRAD.get()
     return state.tensors(last, differentiable)
 

@@ -70,9 +70,10 @@ def walked(f: Step, init: Any, xs: Any, name: str, length: Any = None, reverse: 
         return control.scan(step, [*state.values, *body.begin()], slices.values, length=length, reverse=reverse)
 
     (body,), (last, ys) = enter([name], build)
-    body.rebind(last[len(state.values):])
+    count = len(state.values)
+    made = body.rebind(last[count:], [*last[:count], *ys])
     carries = (operands.differentiable or body.differentiable) and GRAD.get()
-    return state.tensors(last, carries), outputs.tensors(ys, carries)
+    return state.tensors(made, carries), outputs.tensors(made[count:], carries)
 
 
 def pair(made: Any) -> tuple[Any, Any]:

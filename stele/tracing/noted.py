@@ -62,8 +62,8 @@ def noted(was: Held, given: Any, y: Any) -> Any:
     places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and is_traced(leaf._value)]
     if not places:
         if any(is_traced(w.new) for w in writes):
-            raise GraphError("what is called on placeholders writes tensors and returns none, so that no function could "
-                             "tell when to write them", hint="Return a tensor of the placeholders from `forward`.")
+            raise GraphError("what is called on placeholders writes tensors and returns none, so that no function "
+                             "could tell when to write them", hint="Return a tensor of the placeholders from `forward`.")
         return y
     if taken := [w.old for w in writes if w.handle.requires_grad and is_traced(w.new)]:
         raise GraphError(f"a layer that is called on placeholders writes a parameter, {taken[0].type}, whose gradient "
