@@ -104,7 +104,7 @@ class Module(Naming):
         known, scope = SCOPES.get(id(self), NOBODY)
         if known() is not self or inherited is not None or not (layer or (LATEST and LATEST[0]() is self)):
             scope = scope_of(self, outer)
-        was = before(x for _, x in Module.named_members(self) if isinstance(x, Tensor)) if PLACEHOLDERS else ()
+        was = before(x for _, x in cast(Module, self).named_members() if isinstance(x, Tensor)) if PLACEHOLDERS else ()
         token = SCOPE.set(scope)
         try:
             y = self.forward(*x, **options) if (hooks := self._hooks) is None else hooks.around(self, x, options)

@@ -63,7 +63,7 @@ def noted(was: Held, given: Any, y: Any) -> Any:
     if not places:
         if any(is_traced(w.new) for w in writes):
             raise GraphError("what is called on placeholders writes tensors and returns none, so that no function "
-                             "could tell when to write them", hint="Return a tensor of the placeholders from `forward`.")
+                             "could tell when", hint="Return a tensor of the placeholders from `forward`.")
         return y
     if taken := [w.old for w in writes if w.handle.requires_grad and is_traced(w.new)]:
         raise GraphError(f"a layer that is called on placeholders writes a parameter, {taken[0].type}, whose gradient "
@@ -114,7 +114,7 @@ def settled(results: Sequence[Value], updates: Sequence[tuple[Handle, Value]]
         anew(call.made, found, inputs, meaning)
         new = anew([w.new for w in call.writes], found, inputs, meaning)
         now |= {id(w.handle): (w.handle, v) for w, v in zip(call.writes, new)}
-    behind = {x.value: now[id(x)][1] for x, _ in updates if id(x) in now}
+    behind: dict[Value, Value] = {x.value: now[id(x)][1] for x, _ in updates if id(x) in now}
     given = anew([new for _, new in updates], behind, (), {**meaning})
     own = {id(x) for x, _ in updates}
     return anew(results, {}, (), meaning), [*((x, v) for (x, _), v in zip(updates, given)),
