@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele import nn
+from stele import nn, optim
 from stele.errors import GraphError
 from stele.nn.utils.parametrizations import spectral_norm
 
@@ -268,3 +268,36 @@ def test_training_is_that_of_a_compiled_step() -> None:
         data = batch(k, FEATURES), batch(k, (4, 1))
         assert step(*data).tolist() == train(*data).tolist()
     assert state(one) == state(other)
+
+
+def test_functions_take_tensors_as_they_are_when_they_are_made() -> None:
+    """What was written between an expression and its function is seen as what is written behind it."""
+    x, w, b = st.placeholder(("n",)), st.tensor(2.0, requires_grad=True), st.tensor(1.0)
+    y = st.exp(x * 0) * w + b
+    before = st.function([x], y)
+    w.assign(3.0)
+    b += 4
+    for f in (before, st.function([x], y), st.function([x], y, updates=[(b, y.sum())])):
+        assert f(st.zeros(2)).tolist() == [8.0, 8.0]
+    assert float(b) == 16
+
+
+def test_expressions_keep_the_counts_that_they_were_written_with() -> None:
+    x, count = st.placeholder(("n",)), st.tensor(1.0)
+    first = x + count
+    count += 1
+    second = x + count
+    f = st.function([x], [first, second])
+    count += 10
+    assert [y.tolist() for y in f(st.zeros(1))] == [[1.0], [12.0]]
+
+
+def test_a_model_predicts_by_what_was_trained() -> None:
+    x, layer = st.placeholder(("n", 2)), nn.Linear(2, 1)
+    y = layer(x)
+    optimizer = optim.SGD(layer.parameters(), lr=0.5)
+    step = st.compile(lambda: (layer(st.ones(1, 2)).sum().backward(), optimizer.step(), optimizer.zero_grad())[0])
+    for _ in range(3):
+        step()
+    at = st.tensor([[0.5, -1.0]])
+    assert st.function([x], y)(at).tolist() == layer(at).tolist()

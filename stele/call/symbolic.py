@@ -1,12 +1,14 @@
 """The symbolic style: expressions over placeholders, made into functions."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 from weakref import ref
 
+from stele.arrays.looking import is_traced
 from stele.arrays.streams import DRAW, DRAWN, after, handed, number_of
 from stele.arrays.tensor import DeviceLike, Tensor, constant
 from stele.backend.base import Program
@@ -16,11 +18,11 @@ from stele.call.library import export
 from stele.call.plan import Plan, donations
 from stele.call.straight import CALLS, MISS, Call, straight
 from stele.eager.backward import refuse_freed
-from stele.eager.handle import Handle, leaked, owner
+from stele.eager.handle import Handle, leaked, named, owner
 from stele.eager.live import is_open, is_symbolic, is_there, symbol
 from stele.errors import DeviceError, DTypeError, GraphError, ShapeError
 from stele.ir.door import public
-from stele.ir.graph import Graph, Item, Parameter, Value, closed, label_of, parameter, substitute, walk
+from stele.ir.graph import Graph, Item, Parameter, Value, closed, label_of, parameter, rebuild, substitute, walk
 from stele.ir.origin import here, lines
 from stele.ir.sizes import Dim, size
 from stele.ir.stages import show
@@ -173,7 +175,7 @@ def written(inputs: Sequence[Tensor], outputs: Any, pairs: list[tuple[Tensor, Te
     leaves, spec = tree.flatten(outputs)
     made = [constant(y) for y in leaves]
     values, updates = settled([y.value for y in made], [(x, new.value) for x, new in pairs])
-    results = [*values, *(new for _, new in updates)]
+    results = renewed([*values, *(new for _, new in updates)])
     refuse_freed(results)
     drawn: set[Value] = {y.value for y in made if not y.leaf and any(map(is_draw, walk([y.value], stop=is_there)))}
     held = live(results, {x.value for x in inputs}, changed := {x.value for x, _ in updates}, drawn - changed)
@@ -207,6 +209,24 @@ def drawing(graph: Graph, place: int, draws: int) -> Graph:
         keys += substitute(Graph(given, (behind.get(key, after(key)),)), known)
     return Graph((*parameters[:place], state, *parameters[place:]),
                  (*substitute(graph, [*parameters, *keys[:-1]]), keys[-1]))
+
+
+def renewed(results: Sequence[Value]) -> list[Value]:
+    """Results of what tensors are now, where expressions took them as they were when they were written. One without
+    gradients that they took at several times, such as a count, stays what it was each time.
+    """
+    symbolic = set[Value]()
+    for v in walk(results):
+        if is_symbolic(v) or not symbolic.isdisjoint(v.args):
+            symbolic.add(v)
+    order = walk(results, stop=lambda v: v not in symbolic and named(v) is not None)
+    taken = {v: h for v in order if v not in symbolic and (h := named(v)) is not None}
+    times = Counter(map(id, taken.values()))
+    now: dict[Value, Value] = {v: h.value for v, h in taken.items() if h.value is not v
+                               and h.value.type == v.type and (h.leaf or times[id(h)] == 1) and not is_traced(h.value)}
+    for v in order:
+        now.setdefault(v, rebuild(v, [now.get(a, a) for a in v.args]))
+    return [now[v] for v in results]
 
 
 def is_draw(v: Value) -> bool:

@@ -128,10 +128,14 @@ class Handle:
             tracing.write_grad(self, grad)
 
 
+def named(v: Value) -> Handle | None:
+    """The live handle that had this value last, if any."""
+    return v.owner() if isinstance(v, Live) and v.owner is not None else None
+
+
 def owner(v: Value) -> Handle | None:
     """The live handle whose value this is, if any."""
-    handle = v.owner() if isinstance(v, Live) and v.owner is not None else None
-    if handle is None:
+    if (handle := named(v)) is None:
         return None
     tracing = TRACING.get()
     now = handle._value if tracing is None or handle.home is tracing else tracing.peek(handle)

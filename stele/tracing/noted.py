@@ -14,7 +14,7 @@ from weakref import ref
 from stele.arrays.looking import is_traced
 from stele.arrays.tensor import Tensor
 from stele.eager.evaluate import evaluate
-from stele.eager.handle import TRACING, Handle
+from stele.eager.handle import TRACING, Handle, named
 from stele.eager.hooks import Sight, watch
 from stele.eager.live import is_pending, is_there
 from stele.errors import GraphError
@@ -79,6 +79,10 @@ def mark(given: Sequence[Value], made: Sequence[Value], writes: Sequence[Write])
     evaluate([w.old for w in writes if is_pending(w.old)])
     for w in writes:
         w.handle.value = w.old
+    outside, held = {*given, *(w.old for w in writes)}, {id(w.handle) for w in writes}
+    for v in walk([*made, *(w.new for w in writes)], stop=lambda v: v in outside or is_there(v)):
+        if v not in outside and id(named(v)) in held:
+            v.owner = None      # type: ignore[attr-defined]    # no tensor is it before a function writes it
     return watch(made, Noted(given, made, writes))
 
 
