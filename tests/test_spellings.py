@@ -223,6 +223,7 @@ def test_arguments_of_others_are_taken_where_they_mean_the_same() -> None:
     (lambda: train.Trainer(MODULE, max_steps=9), "trainer.should_stop"),
     (lambda: train.Trainer(MODULE, resume=True), r"train.Checkpoint\(folder, resume=True\)"),
     (lambda: train.Trainer(MODULE, seed=1), r"st.manual_seed\(seed\)"),
+    (lambda: TRAINER.fit(data.Loader(SET), epochs=2), "It takes epochs, and a Loader stands where epochs does"),
     (lambda: TRAINER.fit(data.Loader(SET)), r"how many epochs.*data.Loader\(...\), epochs=3\).fit"),
     (lambda: SET.split(test_size=0.2), r"dataset.split\(0.8, 0.2\)"), (lambda: SET.split(shuffle=False), "seed=None"),
     (lambda: data.table("a.csv", sep=";"), r"data.table\(pandas.read_csv"),

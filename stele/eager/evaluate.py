@@ -215,9 +215,12 @@ def structure(order: Sequence[Value], kept: Sequence[Value]) -> Any:
 
 
 def evaluate(targets: Iterable[Live]) -> None:
-    """Gives every target its numbers, all in one program."""
+    """Gives every target its numbers, all in one program; numbers of the host need none."""
     targets = list(targets)
     with HOST if len(RUNNING) == 1 else held(devices(targets)):
+        for v in targets:
+            if v.data is None and v.call is None and isinstance(v.op, Literal):
+                v.data = number_of(v)
         if wanted := [v for v in dict.fromkeys(targets) if v.data is None]:
             run(wanted)
 

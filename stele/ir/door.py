@@ -162,6 +162,8 @@ def refuse_form(error: TypeError, f: Callable[..., Any], args: Sequence[Any], kw
     takes = ", ".join(name for name in form.parameters if name not in ("self", "cls"))
     name = said.partition(UNEXPECTED)[2].strip("'")
     hint = UNTAKEN.get(name, f"It takes {takes or 'nothing'}.")
+    if twice := said.partition("multiple values for argument ")[2].strip("'"):
+        hint = f"It takes {takes}, and {kind(args[[*form.parameters].index(twice)])} stands where {twice} does."
     if said == "too many positional arguments":
         hint = f"It gives a function: write st.{f.__name__}(f)(x)." if takes.split(", ")[0] == "f" else \
             f"Write {owner(f, args)}([x, y, ...])." if takes in PLURAL else hint

@@ -945,8 +945,8 @@ def grid_sample(input: TensorLike, grid: TensorLike, mode: str='bilinear', paddi
     A place is (x, y), from -1 at the left or upper edge to 1 at the other, or, with `align_corners`, at the centres of
     the outer pixels. `mode` is "bilinear", "nearest" (halves to even) or "bicubic" (Keys, 1981, with a = -0.75);
     `padding_mode` what lies outside: "zeros", the "border", or the image's "reflection". Volumes (N, C, D, H, W) with a
-    grid (N, OD, OH, OW, 3) are taken too, but not by "bicubic". Integers become float32. Raises ShapeError where they
-    do not fit, OptionError for another mode.
+    grid (N, OD, OH, OW, 3) are taken too, but not by "bicubic". Integers become float32. What is "nearest" has no
+    derivative in the grid. Raises ShapeError where they do not fit, OptionError for another mode.
 
     >>> x = st.tensor([[[[1.0, 3.0]]]])
     >>> F.grid_sample(x, st.tensor([[[[0.0, 0.0], [-0.5, 0.0]]]])).tolist()
