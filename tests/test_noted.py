@@ -282,6 +282,29 @@ def test_functions_take_tensors_as_they_are_when_they_are_made() -> None:
     assert float(b) == 16
 
 
+@pytest.mark.parametrize("is_looked_at", [False, True])
+def test_what_follows_from_parameters_is_computed_of_what_they_are(is_looked_at: bool) -> None:
+    x, w, b = st.placeholder(("n",)), st.tensor(2.0, requires_grad=True), st.tensor(1.0)
+    h, c = w * 2, b * 2
+    if is_looked_at:
+        print(h, c)
+    y = [x + h, x + h + w, x + w + h, x + c]
+    functions = [st.function([x], y)]
+    w.assign(3.0)
+    functions.append(st.function([x], y))
+    for f in functions:
+        assert [float(found) for found in f(st.zeros(1))] == [6, 9, 9, 2]
+
+
+def test_tensors_are_what_they_are_whatever_stands_beside_them() -> None:
+    x, b = st.placeholder(("n",)), st.tensor(1.0)
+    c = b * 2
+    assert float(c) == 2
+    y = [x + c, x + c + b, x + b + c]
+    b.assign(3.0)
+    assert [float(found) for found in st.function([x], y)(st.zeros(1))] == [2, 5, 5]
+
+
 def test_expressions_keep_the_counts_that_they_were_written_with() -> None:
     x, count = st.placeholder(("n",)), st.tensor(1.0)
     first = x + count

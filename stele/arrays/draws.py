@@ -89,8 +89,11 @@ class Draw:
         x = self.given[name]
         return x.astype(self.wide) if isinstance(x, Tensor) and x.dtype != self.wide else x
 
+    def key_of(self, part: int) -> Tensor:
+        return side(self.key, part) if part else self.key
+
     def of(self, draw: Callable[..., Tensor], part: int, dtype: DType) -> Tensor:
-        return draw(side(self.key, part) if part else self.key, shape=self.shape, dtype=dtype)
+        return draw(self.key_of(part), shape=self.shape, dtype=dtype)
 
     def inner(self, part: int = 0, dtype: DType | None = None) -> Tensor:
         """Numbers between 0 and 1, neither of which comes out."""
@@ -102,8 +105,7 @@ class Draw:
 
     def sample(self, distribution: str, *given: Any, part: int = 0) -> Tensor:
         """What a distribution that is drawn by tries makes of parameters in float64."""
-        key = side(self.key, part) if part else self.key
-        return record(Tensor(random.Sample(distribution)(key.value, *(self.spread(x) for x in given))))
+        return record(Tensor(random.Sample(distribution)(self.key_of(part).value, *(self.spread(x) for x in given))))
 
     def spread(self, x: Any, shape: Shape | None = None) -> Value:
         """A parameter in the shape of the draw or another, whole numbers as int64 and others as float64."""

@@ -22,7 +22,7 @@ from stele.eager.handle import Handle, leaked, named, owner
 from stele.eager.live import is_open, is_symbolic, is_there, symbol
 from stele.errors import DeviceError, DTypeError, GraphError, ShapeError
 from stele.ir.door import public
-from stele.ir.graph import Graph, Item, Parameter, Value, closed, label_of, parameter, rebuild, substitute, walk
+from stele.ir.graph import Graph, Item, Parameter, Value, closed, label_of, parameter, replaced, substitute, walk
 from stele.ir.origin import here, lines
 from stele.ir.sizes import Dim, size
 from stele.ir.stages import show
@@ -179,7 +179,12 @@ def written(inputs: Sequence[Tensor], outputs: Any, pairs: list[tuple[Tensor, Te
     refuse_freed(results)
     drawn: set[Value] = {y.value for y in made if not y.leaf and any(map(is_draw, walk([y.value], stop=is_there)))}
     held = live(results, {x.value for x in inputs}, changed := {x.value for x, _ in updates}, drawn - changed)
-    unnamed = [v for v in walk(results, stop=held.__contains__) if is_there(v) and v not in held]
+    fed = {*held}      # what numbers were made of such values is made anew
+    order = walk(results, stop=held.__contains__)
+    for v in order:
+        if not fed.isdisjoint(v.args):
+            fed.add(v)
+    unnamed = [v for v in order if is_there(v) and v not in fed]
     draws = sorted(filter(is_draw, unnamed), key=number_of)
     held |= {v: Tensor(v) for v in unnamed if v not in draws}
     known = [*(x.value for x in inputs), *held]
@@ -212,21 +217,23 @@ def drawing(graph: Graph, place: int, draws: int) -> Graph:
 
 
 def renewed(results: Sequence[Value]) -> list[Value]:
-    """Results of what tensors are now, where expressions took them as they were when they were written. One without
-    gradients that they took at several times, such as a count, stays what it was each time.
+    """Results of what tensors are now, where expressions took them as they were when they were written. What follows from
+    parameters follows from what they are now; a tensor without gradients that expressions took at several times, such as
+    a count, stays what it was each time.
     """
     symbolic = set[Value]()
     for v in walk(results):
         if is_symbolic(v) or not symbolic.isdisjoint(v.args):
             symbolic.add(v)
-    order = walk(results, stop=lambda v: v not in symbolic and named(v) is not None)
-    taken = {v: h for v in order if v not in symbolic and (h := named(v)) is not None}
+
+    def is_taken(v: Value) -> bool:
+        h = named(v)
+        return v not in symbolic and h is not None and (h.leaf or h.value is not v or not h.requires_grad)
+    taken = {v: h for v in walk(results, is_taken) if is_taken(v) and (h := named(v)) is not None}
     times = Counter(map(id, taken.values()))
     now: dict[Value, Value] = {v: h.value for v, h in taken.items() if h.value is not v
                                and h.value.type == v.type and (h.leaf or times[id(h)] == 1) and not is_traced(h.value)}
-    for v in order:
-        now.setdefault(v, rebuild(v, [now.get(a, a) for a in v.args]))
-    return [now[v] for v in results]
+    return replaced(results, now, is_taken)
 
 
 def is_draw(v: Value) -> bool:

@@ -5,6 +5,7 @@ import runpy
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from inspect import unwrap
 from pathlib import Path
 
 from stele.commands.words import setting
@@ -19,15 +20,18 @@ def run_script(path: Path, arguments: Sequence[str], is_idle: Callable[[], bool]
     end: of these the arguments are values by name, as `stele train --set` takes them; no run folder is left. Ctrl-C
     ends the file, and counts as an end like any other: what was seen until then stands.
     """
-    def trained() -> None:
-        train = compile("from_file(path, settings).fit()", str(path), "exec")       # whose line is the file's
+    def trained(line: int) -> None:     # of the file, where what is not of a line of its own is said to stand
+        train = compile("\n" * (line - 1) + "from_file(path, settings).fit()", str(path), "exec")
         exec(train, {"from_file": from_file, "path": path, "settings": dict(map(setting, arguments))})
 
     before = sys.argv, sys.path[:]
     sys.argv, sys.path[:0] = [str(path), *arguments], [str(path.resolve().parent)]
     try:
-        if path.suffix == ".toml" or (MAKES in runpy.run_path(str(path), run_name="__main__") and is_idle()):
-            trained()
+        if path.suffix == ".toml":
+            trained(1)
+        elif (make := runpy.run_path(str(path), run_name="__main__").get(MAKES)) is not None and is_idle():
+            code = getattr(unwrap(make), "__code__", None)
+            trained(code.co_firstlineno if code is not None and code.co_filename == str(path) else 1)
     except KeyboardInterrupt:
         return None
     except SystemExit as end:

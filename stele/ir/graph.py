@@ -403,6 +403,19 @@ def substitute(graph: Graph, args: Sequence[Value]) -> list[Value]:
     return interpret(graph, args, lambda v, x: rebuild(v, x))
 
 
+def replaced(results: Sequence[Value], now: dict[Value, Value], stop: Callable[[Value], bool] | None = None,
+             make: Callable[[Value, list[Value]], Value] | None = None) -> list[Value]:
+    """The results where some values are what they are `now`, to which all others are added that change by it, made anew
+    by `make`; what lies behind values that `stop` does not change.
+    """
+    def ends(v: Value) -> bool:
+        return v in now or (stop is not None and stop(v))
+    for v in walk(results, ends):
+        if not ends(v):
+            now[v] = (make or rebuild)(v, [now.get(a, a) for a in v.args])
+    return [now.get(v, v) for v in results]
+
+
 def rebuild(v: Value, args: Sequence[Value]) -> Value:
     """The same op on other operands, keeping the origins; the value itself where nothing changed."""
     if all(a is b for a, b in zip(v.args, args)):

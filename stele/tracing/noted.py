@@ -6,7 +6,7 @@ comes through it, writes the tensor at each of its own calls, as the layer would
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 from weakref import ref
@@ -18,7 +18,7 @@ from stele.eager.handle import TRACING, Handle, named
 from stele.eager.hooks import Sight, watch
 from stele.eager.live import is_pending, is_there
 from stele.errors import GraphError
-from stele.ir.graph import Item, Value, rebuild, walk
+from stele.ir.graph import Item, Value, rebuild, replaced, walk
 from stele.ops.derived import Watched
 from stele.tracing import tree
 
@@ -112,27 +112,22 @@ def settled(results: Sequence[Value], updates: Sequence[tuple[Handle, Value]]
     meaning: dict[Value, Value] = {}
     now: dict[int, tuple[Handle, Value]] = {}
     for call in calls:
+        unmarked(call.given, meaning)
         found = {w.old: now.get(id(w.handle), (w.handle, w.handle.value))[1] for w in call.writes}
-        inputs = set(walk(call.given, stop=is_there))
-        anew(call.given, {}, (), meaning)
-        anew(call.made, found, inputs, meaning)
-        new = anew([w.new for w in call.writes], found, inputs, meaning)
+        inside = {**meaning, **found}
+        unmarked(call.made, inside)
+        new = unmarked([w.new for w in call.writes], inside)
+        meaning |= {v: x for v, x in inside.items() if v not in found}
         now |= {id(w.handle): (w.handle, v) for w, v in zip(call.writes, new)}
-    behind: dict[Value, Value] = {x.value: now[id(x)][1] for x, _ in updates if id(x) in now}
-    given = anew([new for _, new in updates], behind, (), {**meaning})
+    behind = {x.value: now[id(x)][1] for x, _ in updates if id(x) in now}
+    given = unmarked([new for _, new in updates], {**meaning, **behind})
     own = {id(x) for x, _ in updates}
-    return anew(results, {}, (), meaning), [*((x, v) for (x, _), v in zip(updates, given)),
-                                            *(pair for key, pair in now.items() if key not in own)]
+    return unmarked(results, meaning), [*((x, v) for (x, _), v in zip(updates, given)),
+                                        *(pair for key, pair in now.items() if key not in own)]
 
 
-def anew(results: Sequence[Value], found: Mapping[Value, Value], outside: Collection[Value],
-         meaning: dict[Value, Value]) -> list[Value]:
-    """Results where some values are `found` to be others, but for what is `outside`; noted in their `meaning`."""
-    for v in walk(results, stop=lambda v: v in meaning or v in found or is_there(v)):
-        match v:
-            case _ if v in meaning or v in found or is_there(v): pass
-            case Value(Item(k), [marked]) if marks(marked): meaning[v] = meaning[marked.args[k]]
-            case _:
-                here = {} if v in outside else found
-                meaning[v] = rebuild(v, [here[a] if a in here else meaning.get(a, a) for a in v.args])
-    return [found[v] if v in found else meaning.get(v, v) for v in results]
+def unmarked(results: Sequence[Value], meaning: dict[Value, Value]) -> list[Value]:
+    """Results without marks, where some values have another `meaning`, to which those that are walked through are added."""
+    def make(v: Value, args: list[Value]) -> Value:
+        return args[0].args[v.op.k] if isinstance(v.op, Item) and marks(v.args[0]) else rebuild(v, args)
+    return replaced(results, meaning, is_there, make)
