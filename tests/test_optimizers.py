@@ -90,6 +90,29 @@ def test_twenty_steps_are_those_of_pytorch(name: str, style: Style, monkeypatch:
     close(made, torch_gives(f"optimizer_{name.replace(' ', '_').lower()}", ask))
 
 
+def test_twenty_steps_with_rates_that_fall_are_those_of_pytorch() -> None:
+    def ask(torch: Any) -> list[Array]:
+        ended: list[Array] = []
+        for line in PEERS.values():
+            own = [torch.tensor(w, requires_grad=True) for w in START]
+            optimizer = eval(line, vars(torch.optim) | {"p": own})
+            rates = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.8)
+            for slopes in SLOPES:
+                for p, g in zip(own, slopes, strict=True):
+                    p.grad = torch.tensor(g)
+                optimizer.step()
+                rates.step()
+            ended += [p.detach().numpy().copy() for p in own]
+        return ended
+
+    wanted = torch_gives("optimizers_with_rates_that_fall", ask)
+    for k, (name, line) in enumerate(PEERS.items()):
+        made = descended(lambda p, line=line: eval(line, vars(optim) | {"p": p}), COMPILED,
+                         schedule=lambda optimizer: optim.ExponentialLR(optimizer, 0.8))
+        for x, y in zip(made, wanted[k * len(made):], strict=False):
+            assert x.shape == y.shape and np.abs(x - y).max() <= 3e-6 * np.abs(y).max(), name
+
+
 def lion(w: Array) -> Iterator[Array]:
     m = np.zeros_like(w)
     while True:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stele.arrays import functions as F
-from stele.arrays.creation import full_like, zeros, zeros_like
+from stele.arrays.creation import full, full_like, zeros, zeros_like
 from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor
 from stele.errors import GraphError, ShapeError
@@ -78,8 +78,8 @@ class SGD(Optimizer):
 class ASGD(Counting):
     """Averaged stochastic gradient descent over `parameters` (Polyak and Juditsky, 1992), in PyTorch's form.
 
-    At step t, from 1, the rate is e = `lr` / (1 + `lambd` * lr * (t - 1)) ** `alpha`, and p -= e * (g + lambd * p).
-    From step `t0` on the mean of p is gathered, `optimizer.states[k].mean`. `weight_decay` adds weight_decay * p to the
+    p -= e * (g + `lambd` * p), where e is `lr` at first, and behind step t lr / (1 + lambd * lr * t) ** `alpha`: a rate
+    that a schedule sets counts from the step after the next on. From step `t0` on the mean of p is gathered, `optimizer.states[k].mean`. `weight_decay` adds weight_decay * p to the
     gradient g first, `maximize` goes up. Raises GraphError for no parameters and for what requires no gradients.
 
     >>> x = st.tensor([4.0], requires_grad=True)
@@ -99,12 +99,16 @@ class ASGD(Counting):
                  t0: float = 1e6, weight_decay: float = 0.0, maximize: bool = False) -> None:
         super().__init__(parameters, lr, maximize, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay)
 
+    def begun(self, p: Tensor, s: State) -> State:
+        super().begun(p, s)
+        s.rate = full((), float(s.lr), dtype=s.width, device=HOME)
+        return s
+
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
         g = decayed(p, g, s)
-        before = s.steps - 1
-        rate = s.lr / (1 + s.lambd * s.lr * before) ** s.alpha
-        p.assign(p * (1 - s.lambd * rate) - rate * g)
-        s.mean.assign(s.mean + (p - s.mean) / F.maximum(before - s.t0, 1.0))
+        p.assign(p * (1 - s.lambd * s.rate) - s.rate * g)
+        s.rate.assign(s.lr / (1 + s.lambd * s.lr * s.steps) ** s.alpha)
+        s.mean.assign(s.mean + (p - s.mean) / F.maximum(s.steps - 1 - s.t0, 1.0))
 
 
 class Rprop(Optimizer):
