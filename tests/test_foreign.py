@@ -138,6 +138,9 @@ def test_derivatives() -> None:
         np.testing.assert_allclose(slope, want, rtol=1e-7)
         np.testing.assert_allclose([float(st.jvp(f, (x,), (st.tensor(e),))[1]) for e in np.eye(2)], want, rtol=1e-7)
     np.testing.assert_allclose(st.hessian(lambda x: sine(x).sum())(x), -np.diag(np.sin(x.numpy())), atol=1e-12)
+    grown = st.foreign(C.exp, "double(double)", vjp=lambda g, y, x: g * y)
+    for run in (lambda f: f, st.compile):
+        np.testing.assert_allclose(run(st.hessian(lambda x: grown(x).sum()))(x), np.diag(np.exp(x.numpy())))
     rows = lambda x: both(x.reshape(1, 2)[:, [0, 0, 1]].astype("float32"), 1.0, K, 0)[0]
     for f in (st.foreign(C.sin, "double(double)"), rows):
         with pytest.raises(GraphError, match=r"no derivative by itself.*vjp="):
@@ -301,6 +304,8 @@ def test_signatures_that_are_none(signature: str, says: str) -> None:
     (lambda: hypot(1.0), ArgumentError, r"takes 2 operands \(x0, x1\), got 1"),
     (lambda: swap(st.ones(4)), DTypeError, r"x is uint8 in the signature, got float32.*astype\('uint8'\)"),
     (lambda: sine(st.tensor(1j)), DTypeError, "got complex"),
+    (lambda: st.foreign(C.abs, "int(int)")(1.5), DTypeError, "x0 is int32 in the signature, got float32"),
+    (lambda: sine(x0=1.0), ArgumentError, "sin cannot be called so: got an unexpected keyword argument 'x0'"),
     (lambda: swap(st.ones((2, 2), dtype="uint8")), ShapeError, r"x has 1 axes in the signature, got \(2, 2\)"),
     (lambda: both(st.ones(2, 3), 1.0, np.ones(4, np.int32), 0), ShapeError, "k has an axis of m = 3"),
     (lambda: hypot(st.ones(2), st.ones(3)), ShapeError, "broadcast")])

@@ -27,6 +27,11 @@ def weighed(x: Any, w: Any) -> Any:
     return (x * w).sum(-1)
 
 
+@st.op(vjp=lambda g, y, x: g * y)
+def grown(x: Any) -> Any:
+    return np.exp(x)
+
+
 @st.op(shape=lambda x: [x, (x.shape[:-1], "int64")])
 def ranked(x: Any, times: int = 1) -> Any:
     return np.sort(x) * np.float32(times), x.argmax(-1)
@@ -66,7 +71,7 @@ def test_in_every_style(style: str) -> None:
 
 
 def test_derivatives_of_both_modes_and_any_order() -> None:
-    for f, first, second in ((cube, 12.0, 12.0), (sine, np.cos(2.0), -np.sin(2.0))):
+    for f, first, second in ((cube, 12.0, 12.0), (sine, np.cos(2.0), -np.sin(2.0)), (grown, np.exp(2.0), np.exp(2.0))):
         x = st.tensor(2.0)
         for run in (lambda g: g, st.compile):
             np.testing.assert_allclose(run(st.grad(f))(x).item(), first, rtol=1e-6)
@@ -76,6 +81,27 @@ def test_derivatives_of_both_modes_and_any_order() -> None:
     g = st.compile(st.grad(lambda x, w: weighed(x, w).sum(), argnums=(0, 1)))(st.tensor(X), st.ones(3) * 2)
     np.testing.assert_allclose(g[0].numpy(), np.full((2, 3), 2.0))
     np.testing.assert_allclose(g[1].numpy(), X.sum(0), rtol=1e-6)
+
+
+def test_rules_get_the_options_that_they_name() -> None:
+    @st.op(shape=lambda x, k: ((x.shape[0] * k,), x.dtype), vjp=lambda g, y, x, *, k: g.reshape(-1, k).sum(1))
+    def repeated(x: Any, k: int, how: str = "each") -> Any:
+        return np.repeat(x, k) if how == "each" else np.tile(x, k)
+
+    @st.op(jvp=lambda dx, y, *x, **how: dx[0] * y * how["by"])
+    def power(x: Any, by: float) -> Any:
+        return np.exp(x * np.float32(by))
+
+    x = st.tensor([1.0, 2.0])
+    for run in (lambda g: g, st.compile):
+        assert run(lambda x: repeated(x, k=2, how="all"))(x).tolist() == [1.0, 2.0, 1.0, 2.0]
+        assert run(st.grad(lambda x: (repeated(x, k=3) ** 2).sum()))(x).tolist() == [6.0, 12.0]
+        for by in (1, 1.5, True):
+            np.testing.assert_allclose(run(st.grad(lambda x, by=by: power(x, by=by).sum()))(x),
+                                       by * np.exp(by * x.numpy()), rtol=1e-6)
+    for given in ([2], x, np.ones(2), st.placeholder(())):
+        with pytest.raises(ArgumentError, match=r"by of power is an option.*Give operands by place"):
+            power(x, by=given)
 
 
 def test_at_many_places() -> None:

@@ -15,7 +15,7 @@ from stele.higher.custom import custom_gradient, custom_jvp
 from stele.ir.door import public
 from stele.ir.graph import Item, Value
 from stele.ir.types import TupleType, Type, dtype
-from stele.ops.arguments import flag, function, whole
+from stele.ops.arguments import flag, function, parameters, whole
 from stele.ops.called import Called, Code, Result
 from stele.tracing.state import Opaque
 
@@ -35,15 +35,15 @@ def op(f: Callable[..., Any] | None = None, /, *, shape: Callable[..., Any] | No
 
     It runs in every style: programs call it in Python in the midst of native code, in loops and branches too, on the
     thread that called them. f takes read-only arrays and returns one, or a tuple of them; arguments by name are
-    options, which it gets as they are. `shape(*specs)` says what it returns, in shapes and dtypes: a spec has both,
-    and what is returned is a spec, a pair (shape, dtype), or a list of those for a tuple. Without it the result is
-    like operand number `like`. Derivatives are written in functions of tensors: `vjp(g, y, *x)` returns the
+    options, constants that it gets as they are, and so do those of its rules that name them behind the operands.
+    `shape(*specs)` says what it returns, in shapes and dtypes: a spec has both, and what is returned is a spec, a pair
+    (shape, dtype), or a list of those for a tuple. Without it the result is like operand number `like`. Derivatives are written in functions of tensors: `vjp(g, y, *x)` returns the
     cotangents of the operands (a tuple where there are several, None for zero) for that of the result, or `jvp(dx, y,
     *x)` the tangent of the result for a tuple of theirs; either is enough for both modes. Where f is `vectorized`,
     further axes in front of all operands are such axes of the result, and `st.vmap` calls it once; else once for each
     place. It is called as often as its results are needed, which may be never. Raises GraphError where it returns
     what the rule does not say and where a derivative is asked for that nobody said; ArgumentError for what is no
-    function, and for two derivatives.
+    function, for two derivatives, and for tensors and lists by name.
 
     >>> @st.op(vjp=lambda g, y, x: g * 3 * x ** 2)
     ... def cube(x):
@@ -100,50 +100,87 @@ def spec(x: Any) -> Type:
 
 
 class Codes(Opaque):
-    """A code of a function for each set of options that it is called with. Its shape rule runs where others are traced,
+    """The op of a function for each set of options that it is called with. Its rules run where others are traced,
     itself with their programs."""
 
     def __init__(self, f: Callable[..., Any], how: Says) -> None:
         self.f, self.how = f, how
-        self.known: dict[Any, Code] = {}
+        self.known: dict[Any, Callable[..., Any]] = {}
 
     def inside(self) -> tuple[Any, ...]:
-        return self.how.shape,
+        return self.how.shape, self.how.vjp, self.how.jvp
 
-    def of(self, options: dict[str, Any]) -> Code:
-        """The code for these options."""
-        key, f = tuple(sorted(options.items())), self.f
+    def of(self, options: dict[str, Any]) -> Callable[..., Any]:
+        """The op with these options. Raises ArgumentError for one that is no constant."""
+        for name, x in options.items():
+            if isinstance(x, Tensor) or not hashed(x):
+                raise ArgumentError(f"{name} of {self.f.__name__} is an option, as it is given by name, got {kind(x)}",
+                                    hint="Give operands by place; an option is a number, a text or a tuple of them.")
+        key = tuple((name, type(x), x) for name, x in sorted(options.items()))
         if key not in self.known:
-            self.known[key] = Code(f"{f.__module__}.{f.__qualname__}", partial(f, **options) if options else f,
-                                   self.how.types, self.how.vectorized)
+            self.known[key] = with_options(self.f, self.how, options)
         return self.known[key]
+
+
+def hashed(x: Any) -> bool:
+    """Whether x may be a key."""
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+def with_options(f: Callable[..., Any], how: Says, options: dict[str, Any]) -> Callable[..., Any]:
+    """The op of a function that is called with some options."""
+    says = how._replace(**{name: ruled(rule, options) for name, rule in (
+        ("shape", how.shape), ("vjp", how.vjp), ("jvp", how.jvp)) if rule is not None and options})
+    code = Code(f"{f.__module__}.{f.__qualname__}", partial(f, **options) if options else f, says.types, how.vectorized)
+
+    @wraps(f)
+    def plainly(*x: Any) -> Any:
+        operands = Operands(numbers=False)
+        values = [operands.value(constant(a)) for a in x]
+        return tensors(parts(Called(code.name, code)(*values)), operands.differentiable and GRAD.get())
+
+    return differentiable(plainly, says.vjp, says.jvp)
+
+
+def ruled(rule: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
+    """A rule with those of an op's options that it names behind its operands."""
+    form = parameters(rule)
+
+    def takes(name: str, n: int) -> bool:
+        return form is not None and any(
+            p.kind is p.VAR_KEYWORD or (p.name == name and (p.kind is p.KEYWORD_ONLY or k >= n))
+            for k, p in enumerate(form.parameters.values()))
+
+    return lambda *x: rule(*x, **{name: a for name, a in options.items() if takes(name, len(x))})
+
+
+def differentiable(f: Callable[..., Any], vjp: Callable[..., Any] | None, jvp: Callable[..., Any] | None
+                   ) -> Callable[..., Any]:
+    """A function with the derivative that its author says, in which its own result has that derivative too."""
+    if vjp is not None:
+        pull = vjp
+
+        @wraps(f)
+        def graded(*x: Any) -> Any:
+            return f(*x), lambda g: pull(g, whole(*x), *x)
+
+        whole = custom_gradient(graded)
+        return whole
+    if jvp is not None:
+        push, forward = jvp, custom_jvp(f)
+        forward.defjvp(lambda x, dx: ((y := forward(*x)), push(dx, y, *x)))
+        return wraps(f)(lambda *x: forward(*x))
+    return f
 
 
 def written(f: Callable[..., Any], how: Says) -> Callable[..., Any]:
     """The op of a function."""
     codes = Codes(f, how)
-
-    @wraps(f)
-    def plainly(*x: Any, **options: Any) -> Any:
-        operands = Operands(numbers=False)
-        values = [operands.value(constant(a)) for a in x]
-        own = codes.of(options)
-        return tensors(parts(Called(own.name, own)(*values)), operands.differentiable and GRAD.get())
-
-    if how.vjp is not None:
-        pull: Callable[..., Any] = how.vjp
-
-        def graded(*x: Any, **options: Any) -> Any:
-            y = plainly(*x, **options)
-            return y, lambda g: pull(g, y, *x)
-
-        return public(wraps(f)(custom_gradient(wraps(f)(graded))))
-    if how.jvp is not None:
-        push: Callable[..., Any] = how.jvp
-        forward = custom_jvp(plainly)
-        forward.defjvp(lambda x, dx: ((y := forward(*x)), push(dx, y, *x)))
-        return public(wraps(f)(lambda *x, **options: forward(*x, **options)))
-    return public(plainly)
+    return public(wraps(f)(lambda *x, **options: codes.of(options)(*x)))
 
 
 def parts(y: Value) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any
 
 import cffi
@@ -15,8 +16,8 @@ from stele.arrays.sized import broadcast_shapes
 from stele.arrays.tensor import Operands, Tensor, constant, tensor, tensors
 from stele.eager.handle import GRAD, TRACING
 from stele.errors import ArgumentError, DTypeError, kind
-from stele.higher.called import parts
-from stele.higher.custom import custom_gradient, custom_jvp, is_derivative
+from stele.higher.called import differentiable, parts
+from stele.higher.custom import is_derivative
 from stele.ir.door import public
 from stele.ir.graph import literal
 from stele.ir.types import DType, int64
@@ -24,6 +25,7 @@ from stele.ops.arguments import flag, function
 from stele.ops.foreign import HINT, Foreign, Held, Part, Prototype, prototype_of
 
 FFI: Any = cffi.FFI()
+KINDS = {"f": bool | int | float, "i": bool | int, "u": bool | int, "b": bool}     # of Python's numbers that none loses
 SAMPLES = 0.25, 0.75, 2.0       # where a formula is compared
 
 
@@ -68,6 +70,7 @@ def foreign(f: Any, signature: str | None = None, *, vjp: Callable[..., Any] | N
     if (own := signature_of(f)) is not None and not agrees(prototype_of(own), p):
         raise ArgumentError(f"this function is {own!r}, which {said!r} is not", hint="Leave the signature out.")
     plainly = caller(Foreign(said, 0, not flag(threads, "threads of foreign"), Held(f)), p, place, address)
+    plainly.__name__ = getattr(f, "__name__", "a function of C")
     if formula is not None:
         return public(meant(plainly, formula, p))
     return public(differentiable(plainly, vjp, jvp))
@@ -94,31 +97,13 @@ def fitted(p: Prototype, x: tuple[Any, ...]) -> Iterator[Tensor]:
         raise ArgumentError(f"the function takes {len(p.operands)} operands ({', '.join(o.name for o in p.operands)}), "
                             f"got {len(x)}")
     for part, a in zip(p.operands, x):
-        given = constant(a, part.dtype if isinstance(a, bool | int | float) else None)
+        given = constant(a, part.dtype if isinstance(a, KINDS[part.dtype.kind]) else None)
         if given.dtype != part.dtype:
             if not np.can_cast(given.dtype.numpy, part.dtype.numpy, "safe"):
                 raise DTypeError(f"{part.name} is {part.dtype} in the signature, got {given.dtype}",
                                  hint=f"Write x.astype({part.dtype.name!r}).")
             given = given.astype(part.dtype)
         yield given
-
-
-def differentiable(plainly: Callable[..., Any], vjp: Callable[..., Any] | None, jvp: Callable[..., Any] | None
-                   ) -> Callable[..., Any]:
-    """The function with the derivative that its author says."""
-    if vjp is not None:
-        pull = vjp
-
-        def graded(*x: Any) -> Any:
-            y = plainly(*x)
-            return y, lambda g: pull(g, y, *x)
-
-        return custom_gradient(graded)
-    if jvp is not None:
-        push, forward = jvp, custom_jvp(plainly)
-        forward.defjvp(lambda x, dx: ((y := forward(*x)), push(dx, y, *x)))
-        return lambda *x: forward(*x)
-    return plainly
 
 
 def meant(plainly: Callable[..., Any], formula: Callable[..., Any], p: Prototype) -> Callable[..., Any]:
@@ -132,7 +117,7 @@ def meant(plainly: Callable[..., Any], formula: Callable[..., Any], p: Prototype
         if not np.allclose(want, got, rtol=1e-5, atol=1e-6, equal_nan=True):
             raise ArgumentError(f"formula of foreign gives {got} at {sample}, the function {want}",
                                 hint="Write a formula that says the same, or vjp=.")
-    return lambda *x: constant(formula(*fitted(p, x))).astype(returns)
+    return wraps(plainly)(lambda *x: constant(formula(*fitted(p, x))).astype(returns))
 
 
 def address_of(f: Any) -> int:
