@@ -1,6 +1,7 @@
 """Models of ONNX as modules: the suite of its wheel, training, programs of open sizes, damaged files."""
 from __future__ import annotations
 
+import copy
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,27 @@ def test_initialisers_are_parameters_under_their_names() -> None:
     np.testing.assert_array_equal(m(x).numpy(), other(x=x).numpy())
 
 
+@pytest.mark.parametrize(("x", "n"), [
+    ("input.1", "batch.size"), ("/in/x:0", "N"), ("x y", "n m"), ("1", "3"), ("self", "lambda"), ("class", "unk__1"),
+    ("größe", "größe"), ("'\"\\n", "-1"), ("parameters", "n+1")])
+def test_inputs_and_sizes_have_the_names_that_the_file_says(x: str, n: str, tmp_path: Path) -> None:
+    """Exporters write such; one program is open in such a size."""
+    w = np.arange(6, dtype=np.float32).reshape(3, 2)
+    m = so.load(model([helper.make_node("MatMul", [x, "w"], ["y"])], {x: (F32, [n, 3])}, {"y": (F32, [n, 2])}, {"w": w}))
+    given = np.ones((4, 3), np.float32)
+    f = st.compile(m, dims=m.dims)
+    f(st.ones(2, 3))
+    st.save(f, tmp_path / "f.stele")
+    so.export(m, [st.ones(2, 3)], tmp_path / "m.onnx", dims=m.dims)
+    f.export_library(tmp_path / "lib", "lib")
+    again = so.load(tmp_path / "m.onnx")
+    assert [i.name for i in again.inputs] == [x]
+    for g in (m, f, st.load(tmp_path / "f.stele"), again, copy.deepcopy(m)):
+        np.testing.assert_array_equal(g(st.tensor(given)), given @ w)
+        np.testing.assert_array_equal(g(**{x: st.tensor(given)}), given @ w)
+    assert int(f.compiles) == 1
+
+
 LOOKED_AT = {
     "Resize": ("y = Resize (x, none, s)", "s = {1, 1, 2, 3}, float[0] none = {}", "float[4]"),
     "Upsample": ("y = Upsample (x, s)", "s = {1, 1, 2, 3}", "float[4]"),
@@ -130,6 +152,18 @@ def test_zero_points_may_be_computed() -> None:
         net (float[n] x, uint8 z) => (uint8[n] y) <float s = {0.5}> {t = Identity (z) y = QuantizeLinear (x, s, t)}"""))
     x, z = st.tensor([1.0, -3.0, 700.0]), st.tensor(np.uint8(7))
     assert st.compile(model)(x, z).tolist() == model(x, z).tolist() == [9, 1, 255]
+
+
+def test_what_is_no_number_is_quantised_as_the_lowest() -> None:
+    """Scales of infinity, which ONNX Runtime's tools give masked scores, make such."""
+    model = so.load(onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        net (float[n] x) => (int8[n] y, float[n] z) <float s = {inf}, int8 t = {3}>
+        {y = QuantizeLinear (x, s, t) z = DequantizeLinear (y, s, t)}"""))
+    x = st.tensor([1.0, -np.inf, np.nan])
+    for f in (model, st.compile(model)):
+        y, z = f(x)
+        assert y.tolist() == [3, -128, -128]
+        np.testing.assert_array_equal(z, [np.nan, -np.inf, -np.inf])
 
 
 def test_an_instance_of_one_number_is_its_bias() -> None:

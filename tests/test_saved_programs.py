@@ -322,6 +322,18 @@ def test_wrong_calls_teach(tmp_path: Path) -> None:
             loaded(x)
 
 
+def test_arguments_are_given_by_name_too(tmp_path: Path) -> None:
+    f, x, y = st.compile(lambda x, y, self: x - y * self["a"]), st.zeros(2), st.ones(2)
+    f(x, y, self={"a": y})
+    loaded = back(f, tmp_path)
+    for made in (loaded(x, y=y, self={"a": y}), loaded(self={"a": y}, y=y, x=x), loaded(x, y, self={"a": y})):
+        assert made.tolist() == [-1.0, -1.0]
+    with pytest.raises(ArgumentError, match=r"saved for \(x: .*\), got \(float32\[2\], z: float32\[2\], self.a: float"):
+        loaded(x, z=y, self={"a": y})
+    with pytest.raises(ArgumentError, match=r"got \(float32\[2\], float32\[2\], x: float32\[2\]\)"):
+        loaded(x, y, x=x)
+
+
 def test_weights_that_get_other_data_leave_what_shared_theirs(tmp_path: Path) -> None:
     p = st.tensor([1.0, 2.0])
 

@@ -157,7 +157,7 @@ class Compiled(Opaque, Generic[P, R]):
         raise GraphError(f"{self.variants.name} has no program to export",
                          hint="Call it once with its arguments, each a tensor of its own.")
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if TRACING.get() is not None or is_stepping():
             return self.function(*args, **kwargs)
         try:
@@ -208,7 +208,7 @@ class Method(Opaque, Generic[P, R]):
     def inside(self) -> tuple[Any, ...]:
         return self.compiled, self.instance
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return self.compiled(self.instance, *args, **kwargs)
         except Exception as error:

@@ -77,21 +77,34 @@ class Loaded(Opaque, Naming):
                 "trained": [name for name, x in self.state.items() if x.requires_grad]}
 
     @public
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        leaves, spec = tree.flatten((args, kwargs), tree.given)
-        shape = written(spec, iter(leaves), lambda x: None)
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        leaves, shape = parted(args, kwargs)
         for variant in self.variants:
-            if (arrays := variant.taken(shape, leaves)) is not None:
+            own = parted(*variant.placed(args, kwargs)) if kwargs else (leaves, shape)
+            if (arrays := variant.taken(own[1], own[0])) is not None:
                 pending = walk([x.value for x in arrays], stop=is_there)
                 return variant.run(arrays) if any(map(is_symbolic, pending)) else variant.compiled(arrays)
-        given = ", ".join(str(x.value.type) if isinstance(x, Tensor) else f"{x.dtype}{[*x.shape]}"
-                          if isinstance(x, np.ndarray) else repr(x) for x in leaves)
+        by_name = [path for name, x in kwargs.items() for path in tree.paths(tree.flatten(x, tree.given)[1], name)]
+        given = ", ".join(f"{name and f'{name}: '}{told(x)}" for name, x in zip(
+            [""] * (len(leaves) - len(by_name)) + by_name, leaves))
         kinds = [v.mismatch(leaves) for v in self.variants if v.shape == shape]
         kind = next((k for k in (ShapeError, DTypeError) if k in kinds), ArgumentError)
         raise kind(f"{self.name} was saved for ({'), or ('.join(map(str, self.variants))}), got ({given})")
 
     def __repr__(self) -> str:
         return f"<loaded {self.name}: ({'), or ('.join(map(str, self.variants))})>"
+
+
+def parted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+    """The leaves of a call, and its containers as `written` says them."""
+    leaves, spec = tree.flatten((args, kwargs), tree.given)
+    return leaves, written(spec, iter(leaves), lambda x: None)
+
+
+def told(x: Any) -> str:
+    """A leaf of a call in a message."""
+    return str(x.value.type) if isinstance(x, Tensor) else f"{x.dtype}{[*x.shape]}" if isinstance(
+        x, np.ndarray) else repr(x)
 
 
 class Variant(Opaque):
@@ -133,6 +146,16 @@ class Variant(Opaque):
     def result(self, j: Any) -> int:
         """The number of a result that there is."""
         return range(len(self.graph.results)).index(j)
+
+    def placed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """A call with what it gives by name at the places of arrays that were saved so, where these are all given."""
+        leaves = iter(self.leaves)
+        own = [[next(leaves) for _ in tree.paths(part)] for part in self.spec.parts[0].parts]
+        names = [self.names[x[0][1]] if part is None and x[0][0] == "array" else "" for part, x in zip(
+            self.spec.parts[0].parts, own)][len(args):]
+        if not all(name in kwargs for name in names):
+            return args, kwargs
+        return (*args, *(kwargs[name] for name in names)), {k: x for k, x in kwargs.items() if k not in names}
 
     def taken(self, shape: Any, leaves: Sequence[Any]) -> list[Tensor] | None:
         """The arrays of a call that this graph is for, else None."""

@@ -267,7 +267,7 @@ class custom_jvp(Generic[P, R]):
         return rule
 
     @public
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.rule is None:
             raise GraphError(f"{self.f.__name__} is a custom_jvp without a rule",
                              hint=f"Give it one: @{self.f.__name__}.defjvp.")

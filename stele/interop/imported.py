@@ -1,6 +1,7 @@
 """A model that another framework wrote, as a module: its weights are parameters under the names they have there."""
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from inspect import Parameter, Signature
 from keyword import iskeyword
@@ -30,9 +31,22 @@ class Imported(nn.Module):
         return setting(SCOPE, outer._replace(layer=PATHS.get(self, outer.layer)))
 
     def name_inputs(self, names: Sequence[str]) -> None:
-        """Has `st.compile` know the inputs by their names, where Python may have such parameters."""
-        if all(name.isidentifier() and not iskeyword(name) for name in names):
-            self.__dict__["__signature__"] = Signature([Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in names])
+        """Has `st.compile` know the inputs by their names, such as `input.1` and `/encoder/x`."""
+        self.__dict__["__signature__"] = Signature(map(Named, names))
+
+
+class Named(Parameter):
+    """A parameter by a name that Python could not write."""
+
+    def __init__(self, name: str, kind: Any = Parameter.POSITIONAL_OR_KEYWORD) -> None:
+        super().__init__("x", kind)
+        self._name = name
+
+
+def word(name: str) -> str:
+    """The name of an open size as sizes are called here."""
+    made = re.sub(r"^(?=\d)|\W", "_", name)
+    return f"{made}_" if iskeyword(made) else made
 
 
 def unheard(lacks: str, name: str, has: Sequence[str], near: Iterable[str] | None = None) -> ArgumentError:

@@ -5,6 +5,7 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from keyword import iskeyword
 from typing import NamedTuple, Union
 
 from stele.errors import ShapeError
@@ -137,7 +138,7 @@ class Size:
 
 def size(name: str) -> Size:
     """The named size itself."""
-    if not name.isidentifier():
+    if not name.isidentifier() or iskeyword(name):
         raise ShapeError(f"a size needs a name that is an identifier, got {name!r}; write for example 'batch'")
     return Size((((Named(name),), 1),))
 

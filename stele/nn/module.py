@@ -99,7 +99,7 @@ class Module(Naming):
         """The result for an input, which calling the module returns; every module writes its own."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(self, x)")
 
-    def __call__(self: Forward[P, R], *x: P.args, **options: P.kwargs) -> R:
+    def __call__(self: Forward[P, R], /, *x: P.args, **options: P.kwargs) -> R:
         layer, inherited = outer = SCOPE.get()
         known, scope = SCOPES.get(id(self), NOBODY)
         if known() is not self or inherited is not None or not (layer or (LATEST and LATEST[0]() is self)):

@@ -45,7 +45,7 @@ class CaffeModule(Imported):
                       for name, names in mapping(taken, "taken of a CaffeModule").items()}
         self.name_inputs([i.name for i in net.inputs])
 
-    def forward(self, *x: Any, **named: Any) -> Any:
+    def forward(self, /, *x: Any, **named: Any) -> Any:
         values = self.named(x, named)
         with self.alone():
             for k, n in enumerate(self.net.layers):

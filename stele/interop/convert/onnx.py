@@ -2,13 +2,13 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from stele.errors import DataError
 from stele.interop.convert.source import Argument, Source, cleaned, onnx_runtime
+from stele.interop.imported import word
 from stele.interop.onnx.model import Input
 from stele.interop.onnx.module import load
 from stele.interop.onnx.values import dtype_named
@@ -36,5 +36,5 @@ def argument(i: Input, name: str) -> Argument:
     """An input as it is declared."""
     if i.kind != "tensor" or i.shape is None:
         raise DataError(f"input {i.name!r} is a {i.kind} without a shape, so no numbers can be drawn for it")
-    shape = tuple(re.sub(r"\W", "_", n) if isinstance(n, str) else n for n in i.shape)
+    shape = tuple(word(n) if isinstance(n, str) else n for n in i.shape)
     return Argument(name, str(dtype_named(i.dtype)), shape)

@@ -46,7 +46,7 @@ class KerasModule(Imported):
         self.names = [own.get(layer, graph.known[layer].name) for layer in order(graph)]
         self.name_inputs(self.names)
 
-    def forward(self, *x: Any, **named: Any) -> Any:
+    def forward(self, /, *x: Any, **named: Any) -> Any:
         given = {name: fitted(value, self.graph.known[name]) for name, value in self.bound(x, named).items()}
         with self.alone():
             return picked(Run(self.weights, self.training).graph(self.graph, given), 0)

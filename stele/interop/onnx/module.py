@@ -1,7 +1,6 @@
 """An ONNX model as a module: its initialisers are parameters under their own names."""
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -10,7 +9,7 @@ import numpy as np
 import stele as st
 from stele import nn
 from stele.errors import ArgumentError, DataError
-from stele.interop.imported import Imported, unheard
+from stele.interop.imported import Imported, unheard, word
 from stele.interop.onnx.fold import folded
 from stele.interop.onnx.model import Function, Graph, Input, Model, Node, graphs
 from stele.interop.onnx.reader import read
@@ -59,11 +58,11 @@ class OnnxModule(Imported):
         self.outputs = graph.outputs
         self.name_inputs([i.name for i in self.inputs])
 
-    def forward(self, *x: Any, **named: Any) -> Any:
+    def forward(self, /, *x: Any, **named: Any) -> Any:
         made = self.values(*x, **named)
         return made[0] if len(made) == 1 else tuple(made)
 
-    def values(self, *x: Any, **named: Any) -> list[Any]:
+    def values(self, /, *x: Any, **named: Any) -> list[Any]:
         """All outputs, in order."""
         given = self.named(x, named)
         values = dict.fromkeys((i.name for i in self.inputs), None) | self.weights
@@ -104,7 +103,7 @@ class OnnxModule(Imported):
     def dims(self) -> dict[str, dict[int, str]]:
         """The sizes that the model names, by input and axis, for `st.compile`: one program for all of them."""
         return {i.name: axes for i in self.inputs if (axes := {
-            k: re.sub(r"\W", "_", n) for k, n in enumerate(i.shape or ()) if isinstance(n, str)})}
+            k: word(n) for k, n in enumerate(i.shape or ()) if isinstance(n, str)})}
 
     def extra_repr(self) -> str:
         return ", ".join(map(described, self.inputs)) + " -> " + ", ".join(o.name for o in self.outputs)

@@ -16,6 +16,12 @@ RANGES = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16":
           "int4": (-8, 7), "uint2": (0, 3), "int2": (-2, 1)}
 
 
+def held(y: Any, dtype: str) -> Any:
+    """Numbers within the range of a dtype; what is none is the lowest, as in ONNX Runtime."""
+    low, high = RANGES[dtype]
+    return st.minimum(st.fmax(y, low), high)
+
+
 def fitted(v: Any, x: Any, axis: int, block: int) -> Any:
     """A scale or zero point as it broadcasts over x: one for all, for each part of an axis, or for each block."""
     if v.ndim == 0 or (v.ndim == 1 and v.shape[0] == 1):
@@ -37,7 +43,7 @@ def quantise(c: Call, x: Any, scale: Any, zero: Any = None) -> Any:
         return value(narrowed(host(y), dtype, bool(c.get("saturate", 1))))
     offset = 0 if zero is None else fitted(zero if isinstance(zero, st.Tensor) else value(
         zero.astype(np.int32)), x, axis, block).astype(np.dtype(wide).name)
-    return cast_to(st.clip(st.round(y) + offset, *RANGES[dtype.name]), dtype)
+    return cast_to(held(st.round(y) + offset, dtype.name), dtype)
 
 
 def dequantise(c: Call, x: Any, scale: Any, zero: Any = None) -> Any:
@@ -92,7 +98,7 @@ def requantised(total: Any, scale: Any, y_scale: Any, y_zero: Any) -> Any:
     """Sums of whole numbers with a scale as whole numbers of another one."""
     name = str(y_zero.dtype)
     y = st.round(total.astype("float64") * scale.astype("float64") / y_scale.astype("float64"))
-    return st.clip(y + y_zero.astype("float64"), *RANGES[name]).astype(name)
+    return held(y + y_zero.astype("float64"), name).astype(name)
 
 
 def conv_integer(c: Call, x: Any, w: Any, x_zero: Any = None, w_zero: Any = None) -> Any:

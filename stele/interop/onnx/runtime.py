@@ -9,10 +9,10 @@ from typing import Any
 import stele as st
 from stele.errors import DataError
 from stele.interop.onnx.quantised import (
-    RANGES,
     dequantise,
     dynamic,
     fitted,
+    held,
     matmul_integer,
     qlinear_conv,
     quantise,
@@ -49,7 +49,7 @@ def whole(y: Any, scale: Any, zero: Any, dtype: Any) -> Any:
     name = str(dtype if zero is None else zero.dtype)
     y = st.round(y / scale.reshape(()))
     y = y if zero is None else y + zero.reshape(()).astype("float32")
-    return st.clip(y, *RANGES[name]).astype(name)
+    return held(y, name).astype(name)
 
 
 def of_real(f: Callable[..., Any]) -> Any:

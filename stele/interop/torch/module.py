@@ -2,14 +2,13 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import stele as st
 from stele.errors import ArgumentError, ShapeError
-from stele.interop.imported import Imported, unheard
+from stele.interop.imported import Imported, unheard, word
 from stele.interop.torch.export import Dims, argument_names, exported, program, shared, torch
 from stele.interop.torch.program import Input, Program
 from stele.interop.torch.run import checked, run
@@ -37,7 +36,7 @@ class TorchModule(Imported):
         self.program, self.weights = program, dict(weights)
         self.name_inputs(program.names)
 
-    def forward(self, *x: Any, **named: Any) -> Any:
+    def forward(self, /, *x: Any, **named: Any) -> Any:
         p = self.program
         given = dict(zip(p.graph.inputs, self.graph_inputs(self.bound(x, named))))
         with self.alone():
@@ -81,7 +80,7 @@ class TorchModule(Imported):
         for name, tree in zip(self.program.names, self.program.args):
             for k, path in leaf_paths(tree, name):
                 opened = {a: n for a, n in enumerate(inputs[k].shape or ()) if isinstance(n, str)}
-                found |= {path: {a: re.sub(r"^(?=\d)|\W", "_", n) for a, n in opened.items()}} if opened else {}
+                found |= {path: {a: word(n) for a, n in opened.items()}} if opened else {}
         return found
 
     def extra_repr(self) -> str:
