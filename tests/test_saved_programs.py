@@ -324,7 +324,7 @@ def test_wrong_calls_teach(tmp_path: Path) -> None:
 
 def test_arguments_are_given_by_name_too(tmp_path: Path) -> None:
     f, x, y = st.compile(lambda x, y, self: x - y * self["a"]), st.zeros(2), st.ones(2)
-    f(x, y, self={"a": y})
+    f(x, y, self={"a": st.ones(2)})
     loaded = back(f, tmp_path)
     for made in (loaded(x, y=y, self={"a": y}), loaded(self={"a": y}, y=y, x=x), loaded(x, y, self={"a": y})):
         assert made.tolist() == [-1.0, -1.0]
