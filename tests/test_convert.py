@@ -236,7 +236,7 @@ BAD = [
     ("m.onnx out.stele --opset 22", "--opset is of a model of ONNX, got out.stele to be written."),
     ("m.onnx out.onnx --opset 20", "--opset"),
     ("m.onnx out.onnx --dim bach=3", "the model has no open size 'bach'; open are batch Did you mean 'batch'?"),
-    ("bad.onnx out.onnx", "this is no ONNX model"),
+    ("bad.onnx out.onnx", "bad.onnx is no ONNX model"),
     ("w.safetensors out.onnx", "w.safetensors holds weights and not how to compute"),
     ("m.txt out.onnx", "is no model that is known by its name"),
     ("empty out.onnx", "config.json cannot be read"),
@@ -277,6 +277,11 @@ def test_differences_are_those_of_dtypes_and_shapes_too() -> None:
     assert difference(half, half) == 0 and difference(half, half * half) == 0.5
     assert difference(np.complex64([3 + 4j]), np.complex64([3 + 5j])) == pytest.approx(34 ** -0.5)
     assert difference(np.float32([np.inf]), np.float32([1])) == np.inf and difference(x, x[:1]) == np.inf
+
+
+def test_a_library_has_a_name_that_c_takes(tmp_path: Path) -> None:
+    assert run(["convert", str(model(tmp_path, "onnx")), str(tmp_path / "né t")], COMMANDS) == 0
+    assert (tmp_path / "né t" / "n__t.h").is_file()
 
 
 def test_names_are_those_that_python_takes() -> None:

@@ -361,7 +361,8 @@ def test_the_command_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str],
 
 
 @pytest.mark.parametrize(("words", "says"), [
-    (["/nowhere"], "got nothing at /nowhere"), (["{bin}"], "Write --tokenizer"), (["{vit}"], "which writes no text"),
+    (["/nowhere"], "got nothing at /nowhere"), (["{onnx}"], "needs to be a folder or a .bin file"),
+    (["{bin}"], "Write --tokenizer"), (["{vit}"], "which writes no text"),
     (["{gpt2}"], "has no tokenizer.json"), (["{gpt2}", "--tokenizer", "/nowhere"], "needs a file that exists"),
     (["{gpt2}", "--temperature", "hot"], "--temperature needs a number, got 'hot'"),
     (["{gpt2}", "--top-p", "2"], "--top-p needs a number in 0..1"),
@@ -369,6 +370,8 @@ def test_the_command_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     (["{gpt2}", "--topk", "3"], "Did you mean --top-k?"), ([], "needs FOLDER")])
 def test_the_command_refuses(words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     places = {"bin": legacy(tmp_path / "m.bin"), **{k: write(tmp_path / k, SAYS[k]) for k in ("vit", "gpt2")}}
+    places["onnx"] = tmp_path / "m.onnx"
+    places["onnx"].touch()
     assert run(["generate", *(word.format(**places) for word in words)], COMMANDS) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ") and said.count("\n") == 1 and says in said

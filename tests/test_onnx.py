@@ -109,7 +109,8 @@ def test_initialisers_are_parameters_under_their_names() -> None:
 def test_inputs_and_sizes_have_the_names_that_the_file_says(x: str, n: str, tmp_path: Path) -> None:
     """Exporters write such; one program is open in such a size."""
     w = np.arange(6, dtype=np.float32).reshape(3, 2)
-    m = so.load(model([helper.make_node("MatMul", [x, "w"], ["y"])], {x: (F32, [n, 3])}, {"y": (F32, [n, 2])}, {"w": w}))
+    node = helper.make_node("MatMul", [x, "w"], ["y"])
+    m = so.load(model([node], {x: (F32, [n, 3])}, {"y": (F32, [n, 2])}, {"w": w}))
     given = np.ones((4, 3), np.float32)
     f = st.compile(m, dims=m.dims)
     f(st.ones(2, 3))

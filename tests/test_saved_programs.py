@@ -332,6 +332,8 @@ def test_arguments_are_given_by_name_too(tmp_path: Path) -> None:
         loaded(x, z=y, self={"a": y})
     with pytest.raises(ArgumentError, match=r"got \(float32\[2\], float32\[2\], x: float32\[2\]\)"):
         loaded(x, y, x=x)
+    with pytest.raises(ShapeError, match=r"got \(x: float32\[2\], y: float32\[3\], self.a: float32\[2\]\)"):
+        loaded(x=x, y=st.ones(3), self={"a": y})
 
 
 def test_weights_that_get_other_data_leave_what_shared_theirs(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_texts_are_bounded_and_of_letters_that_a_file_can_hold() -> None:
 def test_what_is_no_model_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "m.onnx").write_bytes(b"nothing")
     (tmp_path / "m.txt").write_bytes(b"nothing")
-    for name, said in (("m.onnx", "this is no ONNX model"), ("m.txt", "no model that is known by its name"),
+    for name, said in (("m.onnx", "m.onnx is no ONNX model"), ("m.txt", "no model that is known by its name"),
                        ("none.onnx", "a model needs to be an existing file or folder, got nothing at")):
         assert run(["view", str(tmp_path / name)], COMMANDS) == 2
         assert said in capsys.readouterr().err

@@ -79,15 +79,15 @@ class Loaded(Opaque, Naming):
     @public
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         leaves, shape = parted(args, kwargs)
-        for variant in self.variants:
-            own = parted(*variant.placed(args, kwargs)) if kwargs else (leaves, shape)
-            if (arrays := variant.taken(own[1], own[0])) is not None:
+        calls = [parted(*v.placed(args, kwargs)) if kwargs else (leaves, shape) for v in self.variants]
+        for variant, (own, form) in zip(self.variants, calls):
+            if (arrays := variant.taken(form, own)) is not None:
                 pending = walk([x.value for x in arrays], stop=is_there)
                 return variant.run(arrays) if any(map(is_symbolic, pending)) else variant.compiled(arrays)
         by_name = [path for name, x in kwargs.items() for path in tree.paths(tree.flatten(x, tree.given)[1], name)]
         given = ", ".join(f"{name and f'{name}: '}{told(x)}" for name, x in zip(
             [""] * (len(leaves) - len(by_name)) + by_name, leaves))
-        kinds = [v.mismatch(leaves) for v in self.variants if v.shape == shape]
+        kinds = [v.mismatch(own) for v, (own, form) in zip(self.variants, calls) if v.shape == form]
         kind = next((k for k in (ShapeError, DTypeError) if k in kinds), ArgumentError)
         raise kind(f"{self.name} was saved for ({'), or ('.join(map(str, self.variants))}), got ({given})")
 
@@ -129,6 +129,11 @@ class Variant(Opaque):
                       if kind == "argument"}
         if [k for kind, k in self.leaves if kind == "array"] != [*range(len(self.names))]:
             raise ValueError("its arguments are not numbered in order")
+        assert self.spec is not None and (by_place := self.spec.parts[0]) is not None
+        rest = iter(self.leaves)
+        parts = [(part, [next(rest) for _ in tree.paths(part)]) for part in by_place.parts]
+        self.by_place = [self.names[found[0][1]] if part is None and found[0][0] == "array" else ""
+                         for part, found in parts]
         opened = {f"arrays.{k}": {axis: str(n) for axis, n in enumerate(t.shape) if isinstance(n, Size)}
                   for k, t in self.types.items()}
         self.compiled = Compiled(self.run, {x: axes for x, axes in opened.items() if axes}, options)
@@ -149,10 +154,7 @@ class Variant(Opaque):
 
     def placed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """A call with what it gives by name at the places of arrays that were saved so, where these are all given."""
-        leaves = iter(self.leaves)
-        own = [[next(leaves) for _ in tree.paths(part)] for part in self.spec.parts[0].parts]
-        names = [self.names[x[0][1]] if part is None and x[0][0] == "array" else "" for part, x in zip(
-            self.spec.parts[0].parts, own)][len(args):]
+        names = self.by_place[len(args):]
         if not all(name in kwargs for name in names):
             return args, kwargs
         return (*args, *(kwargs[name] for name in names)), {k: x for k, x in kwargs.items() if k not in names}

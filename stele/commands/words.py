@@ -211,7 +211,8 @@ def existing(path: Path) -> Path:
 
 def model(path: Path) -> Path:
     """A model that is there."""
-    return there(path, path.exists(), "a model needs to be a folder or a .bin file")
+    return there(path, path.is_dir() or (path.is_file() and path.suffix == ".bin"),
+                 "a model needs to be a folder or a .bin file")
 
 
 def onnx_model(path: Path) -> Path:

@@ -3,7 +3,7 @@
 # pyright: reportUnknownLambdaType=false
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial, wraps
 from typing import Any, NamedTuple, TypeVar, overload
 
@@ -37,13 +37,13 @@ def op(f: Callable[..., Any] | None = None, /, *, shape: Callable[..., Any] | No
     thread that called them. f takes read-only arrays and returns one, or a tuple of them; arguments by name are
     options, constants that it gets as they are, and so do those of its rules that name them behind the operands.
     `shape(*specs)` says what it returns, in shapes and dtypes: a spec has both, and what is returned is a spec, a pair
-    (shape, dtype), or a list of those for a tuple. Without it the result is like operand number `like`. Derivatives are written in functions of tensors: `vjp(g, y, *x)` returns the
-    cotangents of the operands (a tuple where there are several, None for zero) for that of the result, or `jvp(dx, y,
-    *x)` the tangent of the result for a tuple of theirs; either is enough for both modes. Where f is `vectorized`,
-    further axes in front of all operands are such axes of the result, and `st.vmap` calls it once; else once for each
-    place. It is called as often as its results are needed, which may be never. Raises GraphError where it returns
-    what the rule does not say and where a derivative is asked for that nobody said; ArgumentError for what is no
-    function, for two derivatives, and for tensors and lists by name.
+    (shape, dtype), or a list of those for a tuple. Without it the result is like operand number `like`. Derivatives are
+    written in functions of tensors: `vjp(g, y, *x)` returns the cotangents of the operands (a tuple where there are
+    several, None for zero) for that of the result, or `jvp(dx, y, *x)` the tangent of the result for a tuple of theirs;
+    either is enough for both modes. Where f is `vectorized`, further axes in front of all operands are such axes of the
+    result, and `st.vmap` calls it once; else once for each place. It is called as often as its results are needed,
+    which may be never. Raises GraphError where it returns what the rule does not say and where a derivative is asked
+    for that nobody said; ArgumentError for what is no function, for two derivatives, and for tensors and lists by name.
 
     >>> @st.op(vjp=lambda g, y, x: g * 3 * x ** 2)
     ... def cube(x):
@@ -113,22 +113,13 @@ class Codes(Opaque):
     def of(self, options: dict[str, Any]) -> Callable[..., Any]:
         """The op with these options. Raises ArgumentError for one that is no constant."""
         for name, x in options.items():
-            if isinstance(x, Tensor) or not hashed(x):
+            if isinstance(x, Tensor) or not isinstance(x, Hashable):
                 raise ArgumentError(f"{name} of {self.f.__name__} is an option, as it is given by name, got {kind(x)}",
                                     hint="Give operands by place; an option is a number, a text or a tuple of them.")
         key = tuple((name, type(x), x) for name, x in sorted(options.items()))
         if key not in self.known:
             self.known[key] = with_options(self.f, self.how, options)
         return self.known[key]
-
-
-def hashed(x: Any) -> bool:
-    """Whether x may be a key."""
-    try:
-        hash(x)
-    except TypeError:
-        return False
-    return True
 
 
 def with_options(f: Callable[..., Any], how: Says, options: dict[str, Any]) -> Callable[..., Any]:

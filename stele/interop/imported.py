@@ -32,7 +32,7 @@ class Imported(nn.Module):
 
     def name_inputs(self, names: Sequence[str]) -> None:
         """Has `st.compile` know the inputs by their names, such as `input.1` and `/encoder/x`."""
-        self.__dict__["__signature__"] = Signature(map(Named, names))
+        self.__dict__["__signature__"] = Signature([Named(name) for name in names])
 
 
 class Named(Parameter):

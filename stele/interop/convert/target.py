@@ -74,7 +74,7 @@ def state(source: Source, out: Path, *_: Any) -> Target:
 
 def library(source: Source, out: Path, example: Sequence[Array], fixed: Sequence[str], expected: Any) -> Target:
     """A folder with a shared library and its header."""
-    name = re.sub(r"\W", "_", out.name)
+    name = re.sub(r"\W", "_", out.name, flags=re.ASCII)
     name = name if name[:1].isalpha() else f"model_{name}"
     compiled(source, example, fixed).export_library(out, name)
     sizes = re.findall(r"int64_t (\w+)", re.findall(rf"{name}_bytes\((.*?)\)", (out / f"{name}.h").read_text())[0])[:-1]

@@ -45,7 +45,7 @@ def parsed(source: Any) -> Any:
     try:
         proto.ParseFromString(content(source) if isinstance(source, str | Path | bytes) else bytes(memoryview(source)))
     except DecodeError:
-        raise DataError("this is no ONNX model: its bytes are no protocol buffer",
+        raise DataError(f"{said(source)} is no ONNX model: its bytes are no protocol buffer",
                         hint="Was it downloaded whole? A Git LFS pointer is a text of three lines.") from None
     return proto
 
