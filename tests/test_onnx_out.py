@@ -401,7 +401,9 @@ def test_the_command_where_something_is_wrong(tmp_path: Path, capsys: pytest.Cap
                         (["info", tmp_path / "none"], "nothing at"), (["run", path, "--dim", "x"], "NAME=N"),
                         (["run", path, "--input", "x"], "NAME=FILE.npy"),
                         (["run", path, "--input", f"x={text}"], "holds no array"),
-                        (["run", path, "--input", f"z={text}"], "has no input 'z'"), (["info", text], "no ONNX model")]:
+                        (["run", path, "--input", f"z={text}"], "has no input 'z'"), (["info", text], "no ONNX model"),
+                        (["run", path, "--out", path], "a file of its own"),
+                        (["run", path, "--input", f"x={text}", "--out", text], "which is read")]:
         code, said = command(capsys, *words)
         assert code == 2 and part in said and said.startswith("error: ") and said.count("\n") == 1, said
     made = onnx.load(path)

@@ -125,6 +125,10 @@ def test_what_is_no_model_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[
                        ("none.onnx", "a model needs to be an existing file or folder, got nothing at")):
         assert run(["view", str(tmp_path / name)], COMMANDS) == 2
         assert said in capsys.readouterr().err
+    (tmp_path / "link.html").symlink_to(tmp_path / "m.onnx")
+    assert run(["view", str(tmp_path / "m.onnx"), "--out", str(tmp_path / "link.html")], COMMANDS) == 2
+    assert "--out needs a file of its own" in capsys.readouterr().err
+    assert (tmp_path / "m.onnx").read_bytes() == b"nothing"
 
 
 BOX = "[...svg.querySelectorAll('.box')].find(b => b.getAttribute('aria-label') === {!r})"

@@ -129,8 +129,9 @@ class Variant(Opaque):
                       if kind == "argument"}
         if [k for kind, k in self.leaves if kind == "array"] != [*range(len(self.names))]:
             raise ValueError("its arguments are not numbered in order")
-        assert self.spec is not None and (by_place := self.spec.parts[0]) is not None
-        rest = iter(self.leaves)
+        by_place, rest = self.spec and self.spec.parts[0], iter(self.leaves)
+        if by_place is None:
+            raise ValueError("its arguments are in no row")
         parts = [(part, [next(rest) for _ in tree.paths(part)]) for part in by_place.parts]
         self.by_place = [self.names[found[0][1]] if part is None and found[0][0] == "array" else ""
                          for part, found in parts]

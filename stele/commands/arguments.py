@@ -211,6 +211,14 @@ def _convert(options: ConvertOptions) -> ConvertOptions:
     return options
 
 
+def _apart(options: Any) -> Any:
+    """A file to write that is none of those that are read."""
+    read = [options.file, *(options.inputs.values() if isinstance(options, OnnxOptions) else ())]
+    if options.out is not None and options.out.exists() and any(map(options.out.samefile, read)):
+        raise UsageError(f"--out needs a file of its own, got {options.out}, which is read. Give another name.")
+    return options
+
+
 def _checks() -> str:
     from stele.inspect.lint.checks import CHECKS
     return "\n  ".join(["checks:", *(f"{name}\t{find.__doc__}" for name, find in CHECKS.items())]) \
@@ -222,8 +230,8 @@ COMMANDS: dict[str, Command] = {
     "runs":       Command("compare training runs", RunsOptions, RUNS_EXAMPLES),
     "features":   Command("turn photographs into feature vectors", FeatureOptions, examples("features")),
     "generate":   Command("go on with a text as a language model does", GenerateOptions, GENERATE_EXAMPLES, _generate),
-    "onnx":       Command("look into a model of ONNX, run it, or check it", OnnxOptions, ONNX_EXAMPLES),
-    "view":       Command("draw a model as a page", ViewOptions, VIEW_EXAMPLES),
+    "onnx":       Command("look into a model of ONNX, run it, or check it", OnnxOptions, ONNX_EXAMPLES, _apart),
+    "view":       Command("draw a model as a page", ViewOptions, VIEW_EXAMPLES, _apart),
     "convert":    Command("turn a model into another form", ConvertOptions, CONVERT_EXAMPLES, _convert),
     "bench":      Command("compare frameworks on this machine", BenchOptions, BENCH_EXAMPLES),
     "lint":       Command("find what makes a program slow or wrong", LintOptions, _checks),
