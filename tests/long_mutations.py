@@ -32,11 +32,13 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 import stele as st
+from stele import nn
 from stele.backend.cpu.cache import Cache, digest
 from stele.call.loaded import Loaded
 from stele.data import Vocabulary, imdb, read_idx, read_vectors
@@ -352,6 +354,36 @@ def flax_tree() -> bytes:
     return msgpack.packb({"params": {"dense": {"kernel": array, "bias": pieces}}, "step": 3})
 
 
+class Learned(nn.Module):
+    """Layers of which Flax keeps gates, heads and statistics apart, and one of several axes."""
+
+    def __init__(self) -> None:
+        self.dense, self.norm = nn.Linear(2, 3), nn.BatchNorm1d(3)
+        self.attention, self.cell = nn.MultiheadAttention(2, 2), nn.LSTMCell(1, 2)
+
+
+def flax_learned() -> bytes:
+    """Such a tree, of nnx, in which gates of cells stand alone, and some numbers are in pieces."""
+    msgpack = import_module("msgpack")
+
+    def packed(x: Any) -> Any:
+        if isinstance(x, dict):
+            return {str(key): packed(part) for key, part in x.items()}
+        return msgpack.ExtType(1, msgpack.packb((x.shape, x.dtype.name, x.tobytes())))
+
+    tree = import_module("stele.interop.flax").to_flax(Learned(), "nnx")
+    tree["cell"] = {f"{side}{gate}{'_' if side + gate == 'if' else ''}": {
+        "kernel": np.ones((1 if side == "i" else 2, 2), np.float32), **({"bias": np.ones(2, np.float32)} if side == "h" else {})}
+        for side in "ih" for gate in "ifgo"}
+    return msgpack.packb(packed(tree))
+
+
+def read_flax(path: Path) -> None:
+    """A tree in a module, and what it is there."""
+    flax = import_module("stele.interop.flax")
+    flax.to_flax(flax.from_flax(Learned(), flax.read(path)))
+
+
 def tokens() -> bytes:
     """A tokenizer of few words."""
     return st.data.Tokenizer.train(["a few words", "and more of them"], 60).inner.to_str().encode()
@@ -451,6 +483,7 @@ if find_spec("h5py"):
     FORMATS["table of HDF5"] = Format(hdf5_table, partial(read_table, ".h5"))
 if find_spec("msgpack"):
     FORMATS["flax"] = Format(flax_tree, lambda path: import_module("stele.interop.flax").read(path))
+    FORMATS["flax, taken over"] = Format(flax_learned, read_flax)
 if find_spec("tokenizers"):
     FORMATS["tokenizer"] = Format(tokens, read_tokenizer)
 if find_spec("pyarrow"):

@@ -239,6 +239,80 @@ def test_steps_are_those_of_linen() -> None:
     agree(fresh(st.tensor(x)), net.apply(flax.to_flax(fresh), x))
 
 
+class Heads(nn.Module):
+    """What `linen_heads` is."""
+
+    def __init__(self) -> None:
+        self.query, self.key, self.value, self.out = (nn.Linear(m, n) for m, n in ((6, 8), (6, 8), (6, 8), (8, 6)))
+
+    def forward(self, x: st.Tensor) -> st.Tensor:
+        q, k, v = (f(x).unflatten(-1, (2, 4)).swapaxes(-2, -3) for f in (self.query, self.key, self.value))
+        return self.out(nn.functional.scaled_dot_product_attention(q, k, v).swapaxes(-2, -3).flatten(-2))
+
+
+class General(nn.Module):
+    """What `linen_general` is."""
+
+    def __init__(self) -> None:
+        self.split, self.join, self.both = nn.Linear(6, 12), nn.Linear(12, 6, bias=False), nn.Linear(24, 10)
+        self.attention, self.last = Heads(), nn.MultiheadAttention(6, 2, kdim=10, vdim=10, batch_first=True)
+
+    def forward(self, x: st.Tensor) -> st.Tensor:
+        y = self.attention(self.join(st.relu(self.split(x))))
+        return self.last(y, z := self.both(y.flatten(1)).unflatten(-1, (1, 10)), z)[0]
+
+
+@needs_flax
+def test_axes_side_by_side_are_those_of_linear_layers() -> None:
+    linen = import_module("flax.linen")
+
+    class Net(linen.Module):
+        def setup(self) -> None:
+            self.split = linen.DenseGeneral((3, 4))
+            self.join, self.both = linen.DenseGeneral(6, axis=(-2, -1), use_bias=False), linen.DenseGeneral((2, 5), (-2, -1))
+            self.attention = linen.MultiHeadDotProductAttention(2, qkv_features=8)
+            self.last = linen.MultiHeadDotProductAttention(2)
+
+        def __call__(self, x: Any) -> Any:
+            y = self.attention(self.join(linen.relu(self.split(x))))
+            return self.last(y, self.both(y).reshape((-1, 1, 10)))
+
+    net, x = Net(), np.random.default_rng(0).normal(size=(3, 4, 6)).astype(np.float32)
+    tree = numbers(net.init(jax().random.key(0), x))
+    ours = flax.from_flax(General(), tree)
+    agree(ours(st.tensor(x)), net.apply(tree, x))
+    close(flax.to_flax(ours, like=tree), tree)
+    fresh = General()
+    agree(fresh(st.tensor(x)), net.apply(flax.to_flax(fresh, like=tree), x))
+
+
+@needs_flax
+def test_general_layers_of_nnx_go_both_ways() -> None:
+    nnx = import_module("flax.nnx")
+    layer = nnx.LinearGeneral((2, 3), (4, 5), axis=(-2, -1), rngs=nnx.Rngs(0))
+    ours, x = nn.Linear(6, 20), np.random.default_rng(0).normal(size=(7, 2, 3)).astype(np.float32)
+    agree(flax.from_flax(ours, nnx.state(layer))(st.tensor(x).flatten(1)).unflatten(-1, (4, 5)), layer(x))
+    state, other = nnx.state(layer), nn.Linear(6, 20)
+    nnx.replace_by_pure_dict(state, flax.to_flax(other, "nnx", like=state))
+    nnx.update(layer, state)
+    agree(other(st.tensor(x).flatten(1)).unflatten(-1, (4, 5)), layer(x))
+
+
+def test_axes_that_no_linear_layer_has_are_refused() -> None:
+    one = np.ones
+    for kernel, bias in (((2, 4, 3, 5), (3, 5)), ((24, 5), (5,)), ((6, 4, 5), (4, 5, 1, 2)), ((120,), (20,)), ((2, 6, 20), (2, 20)),
+                         ((6, 20), ())):
+        with pytest.raises(DataError, match="does not fit the module"):
+            flax.from_flax(nn.Linear(6, 20), {"kernel": one(kernel), "bias": one(bias)})
+    with pytest.raises(DataError, match=r"bias \(20,\) is missing"):
+        flax.to_flax(nn.Linear(6, 20), like={"params": {"kernel": one((6, 4, 5))}})
+    wide = flax.to_flax(nn.MultiheadAttention(8, 2))
+    with pytest.raises(DataError, match=r"query/kernel is \(8, 2, 4\), not \(6, 2, 3\).*qkv_features.*each an nn\.Linear"):
+        flax.from_flax(nn.MultiheadAttention(6, 2), wide)
+    with pytest.raises(DataError, match=r"not \(6, 2, 3\).*to_flax\(module\) is a tree that fits"):
+        flax.from_flax(nn.MultiheadAttention(6, 2), flax.to_flax(nn.MultiheadAttention(6, 3)))
+
+
 def test_files_of_states_end_in_value() -> None:
     """As Orbax gives back what nnx.state was."""
     class Own(nn.Module):
@@ -267,7 +341,7 @@ def test_cells_of_nnx_go_both_ways(kind: str) -> None:
 
 
 def test_a_module_comes_back_from_its_tree() -> None:
-    for make in (Images, Words, Plain, Steps):
+    for make in (Images, Words, Plain, Steps, General):
         one, other = make().eval(), make().eval()
         flax.from_flax(other, flax.to_flax(one))
         for name, x in other.named_parameters():

@@ -2,7 +2,8 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,9 +21,12 @@ STYLES = "linen", "nnx"
 COLLECTIONS = "params", "batch_stats"
 HINTS = {"linen": "to_flax(module) is a tree that fits: of a training state give its params and batch_stats alone.",
          "nnx": 'to_flax(module, "nnx") is a tree that fits; one of linen is {"params": ..., "batch_stats": ...}.'}
+HEADS = ("Attention whose heads are not as wide in all as its queries (qkv_features) is four layers here: query, key, value "
+         "and out, each an nn.Linear, and F.scaled_dot_product_attention between them.")
 MOST = 50               # names of an error
 M = TypeVar("M", bound=nn.Module)
 Keys = tuple[Any, ...]
+Kept = tuple[dict[Keys, Array], Any]
 
 
 def placed(module: nn.Module, style: str) -> Iterator[tuple[Keys, nn.Module, Layout | None]]:
@@ -55,7 +59,7 @@ def keys_of(module: nn.Module, path: str, style: str) -> Keys:
     return tuple(keys)
 
 
-def kept(module: nn.Module, style: str) -> Iterator[tuple[dict[Keys, Array], Any]]:
+def kept(module: nn.Module, style: str) -> Iterator[Kept]:
     """What Flax keeps of each layer by whole paths, and what makes the layer's tensors, by name, of such arrays."""
     for keys, layer, how in placed(module, style):
         if how is not None:
@@ -75,25 +79,33 @@ def whole(keys: Keys, key: tuple[str, ...], style: str) -> Keys:
 
 
 @public
-def to_flax(module: nn.Module, style: str = "linen") -> dict[Any, Any]:
+def to_flax(module: nn.Module, style: str = "linen", like: Any = None) -> dict[Any, Any]:
     """The parameters and statistics of a `module` as a tree of Flax: nested dicts of NumPy arrays, in their dtypes.
 
     `style` "linen" gives {"params": ..., "batch_stats": ...}, "nnx" what `nnx.replace_by_pure_dict` takes. Names are
     those of attributes: `self.Dense_0 = nn.Linear(3, 5)` is the `Dense_0` of linen; parts of `nn.Sequential` are
     `layers_0`, those of a list `blocks` are `blocks_0`. Kernels are (in, out) and (*window, in, out), gates of cells
-    and heads of attention apart. Raises ArgumentError for what is no module, OptionError for another style, DataError
-    for layers that Flax does not have so.
+    and heads of attention apart. Where Flax has a `DenseGeneral` of several axes for an `nn.Linear`, `like` is a tree
+    of the same names, as `net.init` makes it, whose shapes the arrays take. Raises ArgumentError for what is no module,
+    OptionError for another style, DataError for layers that Flax does not have so, and for a tree that does not fit.
 
     >>> from stele.interop import flax
     >>> tree = flax.to_flax(nn.Sequential(nn.Linear(3, 5)))
     >>> tree["params"]["layers_0"]["kernel"].shape
     (3, 5)
+    >>> heads = flax.to_flax(nn.Linear(3, 8), "nnx", like={"kernel": st.ones(3, 2, 4), "bias": st.ones(2, 4)})
+    >>> heads["kernel"].shape
+    (3, 2, 4)
     """
+    layers = [*kept(checked(module), styled(style))]
     found: dict[Keys, Array] = {}
-    for arrays, (layer, how, *_) in kept(checked(module), styled(style)):
+    for arrays, (layer, how, *_) in layers:
         if how is not None:
             how.checked(layer, style)
         found |= arrays
+    if like is not None:
+        shapes = fitting(flat(like), layers, style)
+        found = {keys: x.reshape(shapes[words(keys)].shape) for keys, x in found.items()}
     return nested(found)
 
 
@@ -103,8 +115,8 @@ def from_flax(module: M, tree: Any) -> M:
 
     A tree is what linen calls variables, {"params": ..., "batch_stats": ...}, a state of nnx, or what `read` gives,
     of arrays that NumPy understands. The module has layers of the same sizes under the names that `to_flax` says, and
-    keeps its dtypes. Nothing is taken over unless all fits: raises DataError that lists all names and shapes that do
-    not, ArgumentError for what is no module.
+    keeps its dtypes; an `nn.Linear` takes a `DenseGeneral` whose axes are side by side. Nothing is taken over unless
+    all fits: raises DataError that lists all names and shapes that do not, ArgumentError for what is no module.
 
     >>> from stele.interop import flax
     >>> one, other = nn.Linear(3, 5), nn.Linear(3, 5)
@@ -112,17 +124,12 @@ def from_flax(module: M, tree: Any) -> M:
     >>> bool((one.weight == other.weight).all())
     True
     """
-    given = flat(tree)
+    given, made = flat(tree), list[tuple[st.Tensor, Array]]()
     style = "linen" if any(path[0] == "params" for path in given) else "nnx"
-    wanted, made = dict[tuple[str, ...], Array](), list[tuple[st.Tensor, Array]]()
-    layers = list(kept(checked(module), style))
-    for arrays, _ in layers:
-        wanted |= {tuple(map(str, key)): x for key, x in arrays.items()}
-    if style == "nnx":
-        given = side_by_side({bare(path, wanted): x for path, x in given.items()})
-    fits(given, wanted, style)
+    layers = [*kept(checked(module), style)]
+    given = fitting(given, layers, style)
     for _, (layer, how, keys, short) in layers:
-        own = {key: given[tuple(map(str, whole(keys, key, style)))] for key in short}
+        own = {key: given[words(whole(keys, key, style))].reshape(x.shape) for key, x in short.items()}
         tensors = {key[1]: x for key, x in own.items()} if how is None else how.back(layer, own)
         made += [(layer.member(name), x) for name, x in tensors.items()]
     for x, numbers in made:
@@ -130,7 +137,12 @@ def from_flax(module: M, tree: Any) -> M:
     return module
 
 
-def bare(path: tuple[str, ...], wanted: Mapping[tuple[str, ...], Array]) -> tuple[str, ...]:
+def words(keys: Keys) -> tuple[str, ...]:
+    """A path in texts alone."""
+    return tuple(map(str, keys))
+
+
+def bare(path: tuple[str, ...], wanted: Mapping[tuple[str, ...], Any]) -> tuple[str, ...]:
     """A path without the `value` that files of states of nnx end each in."""
     return path if path in wanted or path[-1] != "value" else path[:-1]
 
@@ -147,13 +159,33 @@ def styled(style: Any) -> str:
     return choice(style, "style", STYLES)
 
 
-def fits(given: Flat, wanted: Mapping[tuple[str, ...], Array], style: str) -> None:
-    """Raises DataError with all names that one side lacks, and all shapes that differ."""
-    said = [f"{'/'.join(path)} {wanted[path].shape} is missing" for path in wanted if path not in given]
+def fitting(given: Flat, layers: Sequence[Kept], style: str) -> Flat:
+    """The arrays of a tree that layers want. Raises DataError with all names that one side lacks, and all shapes that
+    no layer takes.
+    """
+    wanted = {words(keys): (x, layer) for arrays, (layer, *_) in layers for keys, x in arrays.items()}
+    if style == "nnx":
+        given = side_by_side({bare(path, wanted): x for path, x in given.items()})
+    wrong = {path: (x, layer) for path, (x, layer) in wanted.items()
+             if path in given and not takes(layer, given[path].shape, x.shape)}
+    said = [f"{'/'.join(path)} {x.shape} is missing" for path, (x, _) in wanted.items() if path not in given]
     said += [f"{'/'.join(path)} {given[path].shape} is unknown" for path in given if path not in wanted]
-    said += [f"{'/'.join(path)} is {given[path].shape}, not {x.shape}" for path, x in wanted.items()
-             if path in given and given[path].shape != x.shape]
+    said += [f"{'/'.join(path)} is {given[path].shape}, not {x.shape}" for path, (x, _) in wrong.items()]
     if said:
         more = f"; and {len(said) - MOST} more" if len(said) > MOST else ""
+        heads = any(type(layer) is nn.MultiheadAttention and given[path].size != x.size for path, (x, layer) in wrong.items())
         raise DataError(f"the tree does not fit the module in {len(said)} places: {'; '.join(said[:MOST])}{more}",
-                        hint=HINTS[style])
+                        hint=HEADS if heads else HINTS[style])
+    return given
+
+
+def takes(layer: Any, there: Sequence[int], here: Sequence[int]) -> bool:
+    """Whether an array of one shape is what a layer has in another: a Linear has in one axis each what a DenseGeneral
+    takes and gives in several.
+
+    >>> takes(nn.Linear(6, 20), (2, 3, 4, 5), (6, 20)), takes(nn.Linear(6, 20), (2, 4, 3, 5), (6, 20))
+    (True, False)
+    """
+    first = len(here) - 1
+    return there == here or isinstance(layer, nn.Linear) and prod(there) == prod(here) and any(
+        prod(there[:k]) == prod(here[:first]) for k in range(first, len(there)))
