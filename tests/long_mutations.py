@@ -372,9 +372,11 @@ def flax_learned() -> bytes:
         return msgpack.ExtType(1, msgpack.packb((x.shape, x.dtype.name, x.tobytes())))
 
     tree = import_module("stele.interop.flax").to_flax(Learned(), "nnx")
-    tree["cell"] = {f"{side}{gate}{'_' if side + gate == 'if' else ''}": {
-        "kernel": np.ones((1 if side == "i" else 2, 2), np.float32), **({"bias": np.ones(2, np.float32)} if side == "h" else {})}
-        for side in "ih" for gate in "ifgo"}
+    cell = tree["cell"]
+    for gate, name in zip("ifgo", ("ii", "if_", "ig", "io")):
+        cell[name], cell[f"h{gate}"] = ({"kernel": np.ones((n, 2), np.float32)} for n in (1, 2))
+        cell[f"h{gate}"]["bias"] = np.ones(2, np.float32)
+    del cell["dense_i"], cell["dense_h"]
     return msgpack.packb(packed(tree))
 
 

@@ -148,6 +148,27 @@ def test_weights_have_the_names_of_modules(tmp_path: Path) -> None:
     model = nn.ModuleDict({"a": nn.Sequential(nn.Linear(3, 2))})
     made = exported(lambda x: model["a"](x) * 2, [st.ones(4, 3)], tmp_path / "model.onnx")
     assert {t.name for t in made.graph.initializer} >= {"model.a.0.weight", "model.a.0.bias"}
+    x = st.placeholder(("n", 3))
+    made = exported(st.function([x], model["a"](x)), None, tmp_path / "model.onnx")
+    assert [t.name for t in made.graph.initializer] == ["0.weight", "0.bias"]
+
+
+class Tabled(nn.Module):
+    """A layer with arrays of NumPy."""
+
+    def __init__(self) -> None:
+        self.fc, self.table = nn.Linear(3, 2), np.arange(2, dtype=np.float32)
+
+    def forward(self, x: st.Tensor) -> st.Tensor:
+        return self.fc(x) * self.table
+
+
+def test_arrays_have_the_names_of_modules(tmp_path: Path) -> None:
+    model, x = Tabled(), [st.ones(4, 3)]
+    outer = nn.Sequential(model)
+    for f, name in ((model, "table"), (st.compile(model), "table"), (outer, "0.table"), (lambda x: model(x), "model.table")):
+        names = {t.name for t in exported(f, x, tmp_path / "model.onnx").graph.initializer}
+        assert name in names and not any(other.startswith("f.") for other in names)
 
 
 def test_nodes_say_where_they_come_from(tmp_path: Path) -> None:

@@ -186,6 +186,41 @@ def test_functions_of_placeholders_and_their_updates(tmp_path: Path) -> None:
     assert any(s.tolist() == total.tolist() == [10, 10] for s in loaded.state.values())
 
 
+def test_functions_of_placeholders_name_what_modules_hold(tmp_path: Path) -> None:
+    x, model, gain = st.placeholder(("n", 3)), nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)), st.ones(2)
+    head = nn.Sequential(nn.Linear(2, 2))
+    of_head, of_both = st.function([x], head(x[:, :2])), st.function([x], head(model(x)) * gain)
+    assert [name for name, _ in of_head.named_members()] == ["0.weight", "0.bias"]
+    norm = [f"1.{name}" for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")]
+    loaded = back(of_both, tmp_path)
+    assert {*loaded.state} == {"0.weight", "0.bias", *norm, "0.weight 1", "0.bias 1", "state"}
+    assert np.array_equal(loaded.state["0.weight"].numpy(), model[0].weight.numpy())
+    assert np.array_equal(loaded.state["0.weight 1"].numpy(), head[0].weight.numpy())
+    again, mean = st.function([x], loaded(x)), loaded.state["1.running_mean"].numpy()
+    assert {*back(again, tmp_path).state} == {*loaded.state}
+    again(st.ones((4, 3)))
+    assert not np.array_equal(loaded.state["1.running_mean"].numpy(), mean)     # written then, and at no other time
+
+
+def test_a_layer_that_was_called_alone_leaves_names_of_the_whole(tmp_path: Path) -> None:
+    x, model = st.placeholder(("n", 3)), nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3, bias=False))
+    y = model(x) + model[1](x)
+    assert [*back(st.function([x], y), tmp_path).state] == ["0.weight", "0.bias", "1.weight"]
+
+
+def test_arrays_that_modules_hold_have_their_paths(tmp_path: Path) -> None:
+    class Tabled(nn.Module):
+        def __init__(self) -> None:
+            self.table, self.more = np.ones(2, np.float32), [np.ones(2, np.float32)]
+
+        def forward(self, x):
+            return x * self.table + self.more[0]
+
+    model = nn.Sequential(nn.Tanh(), Tabled())
+    for f, start in ((model, ""), (lambda x: model(x), "model.")):
+        assert [*back(compiled(f, st.ones(2)), tmp_path).state] == [f"{start}1.table", f"{start}1.more[0]"]
+
+
 def test_methods_control_flow_and_numbers_of_the_user(tmp_path: Path) -> None:
     class Counter:
         def __init__(self) -> None:

@@ -24,6 +24,7 @@ from stele.ir.verify import verify
 from stele.ops import ALL
 from stele.pipeline import Options
 from stele.tracing import tree
+from stele.tracing.noted import before, called, noted
 from stele.tracing.signature import match
 from stele.tracing.state import Naming, Opaque
 from stele.transform.retype import bind
@@ -78,6 +79,7 @@ class Loaded(Opaque, Naming):
 
     @public
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        called(self)
         leaves, shape = parted(args, kwargs)
         calls = [parted(*v.placed(args, kwargs)) if kwargs else (leaves, shape) for v in self.variants]
         for variant, (own, form) in zip(self.variants, calls):
@@ -205,6 +207,7 @@ class Variant(Opaque):
         if (sizes := self.sizes(arrays)) is None:
             raise ShapeError(f"{self} was saved for other arguments")
         operands = Operands(numbers=False)
+        was = before(self.at(place, arrays) for place, _ in (*self.left, *self.writes))
         given = [operands.value(self.at(place, arrays)) for place in self.inputs]
         values = substitute(bind(self.graph, sizes) if sizes else self.graph, given)
         steps = self.grads or any(self.at(place, arrays).requires_grad for place, _ in self.writes)
@@ -219,8 +222,8 @@ class Variant(Opaque):
         for place, j in self.grads:
             self.at(place, arrays).grad = None if j is None else made[j]
         spec, leaves = self.returned
-        return tree.unflatten(spec, [x if kind == "value" else made[x] if kind == "result" else
-                                     self.at((kind, x), arrays) for kind, x in leaves])
+        return noted(was, arrays, tree.unflatten(spec, [
+            x if kind == "value" else made[x] if kind == "result" else self.at((kind, x), arrays) for kind, x in leaves]))
 
     def __str__(self) -> str:
         found = (f"{self.names[x]}: {self.types.get(x, 'an array')}" if kind == "array" else repr(x)

@@ -122,8 +122,8 @@ def without_first(spec: tree.Spec) -> tree.Spec:
 
 
 def member_names(f: Any, state: State) -> dict[int, str]:
-    """The names that modules have for their tensors, by identity: of a function or program `f`, what it was made of,
-    then the outermost that it reaches.
+    """The names that modules have for their tensors and arrays, by identity: of a function or program `f`, what it was
+    made of, then the outermost that it reaches.
     """
     of = f.instance if isinstance(f, Method) else f.function if isinstance(f, Compiled) else f
     held = sorted(((slot.path, x) for slot, x in state.objects), key=lambda at: len(at[0]))
@@ -131,6 +131,11 @@ def member_names(f: Any, state: State) -> dict[int, str]:
     for path, module in [("", of), *held]:
         for name, x in module.named_members(path) if isinstance(module, Naming) else ():
             found.setdefault(id(x), name)
+    within = {slot.path: found[id(x)] for slot, x in state.objects if id(x) in found}
+    for slot in state.arrays.values():
+        above = max((path for path in within if slot.path.startswith(f"{path}.")), key=len, default=None)
+        if above is not None:
+            found[id(slot.get())] = within[above] + slot.path.removeprefix(above)
     return found
 
 
@@ -219,7 +224,8 @@ class Recorder:
             return self.handle(k)
         if kind == "argument":
             return ["argument", self.arguments.number[k]]
-        return ["state", self.states.name(tensor(self.traced.arrays[k].get()), self.traced.arrays[k].path)]
+        array, path = self.traced.arrays[k].get(), self.traced.arrays[k].path
+        return ["state", self.states.name(tensor(array), self.states.known.get(id(array), path))]
 
     def handle(self, h: int) -> list[Any]:
         """Where a handle comes from."""

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -32,8 +32,9 @@ from stele.ops.arguments import instance, is_mapping, refuse, sequence
 from stele.ops.arguments import size as a_size
 from stele.pipeline import Options, build, options_of
 from stele.tracing import tree
-from stele.tracing.noted import PLACEHOLDERS, settled
+from stele.tracing.noted import PLACEHOLDERS, members, settled
 from stele.tracing.signature import match
+from stele.tracing.state import Naming
 from stele.tracing.trace import Made, Part, Traced
 
 
@@ -61,11 +62,15 @@ def placeholder(shape: Sequence[int | str], dtype: Any = "float32", name: str = 
     return Tensor(v)
 
 
-class Function:
-    """A program from placeholders to outputs, with updates of tensors that are written after each call."""
+class Function(Naming):
+    """A program from placeholders to outputs, with updates of tensors that are written after each call.
+
+    Its tensors have the names of the module that was called for its expressions.
+    """
 
     def __init__(self, plan: Plan, inputs: Sequence[Tensor], options: Options) -> None:
         self.plan, self.options = plan, options
+        self.members = members(plan.traced.handles)
         self.types: list[Type] = [x.value.type for x in inputs]
         self.names: list[str] = [label_of(x.value) for x in inputs]
         self.calls: Newest[tuple[int, ...], Call] = Newest(CALLS)
@@ -79,6 +84,10 @@ class Function:
     def program(self) -> Program:
         """The program that runs at every call."""
         return self.plan.program
+
+    def named_members(self, prefix: str = "") -> Iterator[tuple[str, Handle]]:
+        """Its tensors that have names, as (name, tensor)."""
+        return ((f"{prefix}.{name}" if prefix else name, x) for name, x in self.members)
 
     @public
     def export_library(self, folder: str | Path, name: str = "program") -> None:

@@ -29,7 +29,7 @@ from stele.nn.several import Several
 from stele.nn.states import Incompatible, load
 from stele.ops.arguments import flag, instance, is_dict, is_series, refuse
 from stele.saving import read, save
-from stele.tracing.noted import PLACEHOLDERS, before, noted
+from stele.tracing.noted import PLACEHOLDERS, Held, before, called, noted
 from stele.tracing.state import Naming
 
 PATHS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()     # of all modules below the one called last from outside,
@@ -104,7 +104,11 @@ class Module(Naming):
         known, scope = SCOPES.get(id(self), NOBODY)
         if known() is not self or inherited is not None or not (layer or (LATEST and LATEST[0]() is self)):
             scope = scope_of(self, outer)
-        was = before(x for _, x in cast(Module, self).named_members() if isinstance(x, Tensor)) if PLACEHOLDERS else ()
+        was: Held = ()
+        if PLACEHOLDERS:
+            was = before(x for _, x in cast(Module, self).named_members() if isinstance(x, Tensor))
+            if LATEST and LATEST[0]() is self:
+                called(cast(Module, self))
         token = SCOPE.set(scope)
         try:
             y = self.forward(*x, **options) if (hooks := self._hooks) is None else hooks.around(self, x, options)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any, NamedTuple
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 from stele.arrays.looking import is_traced
 from stele.arrays.tensor import Tensor
@@ -21,9 +21,27 @@ from stele.errors import GraphError
 from stele.ir.graph import Item, Value, rebuild, replaced, walk
 from stele.ops.derived import Watched
 from stele.tracing import tree
+from stele.tracing.state import Naming
 
 PLACEHOLDERS: set[ref[Value]] = set()       # those that there are: without any nobody has to look what is written
+CALLED: WeakKeyDictionary[Naming, int] = WeakKeyDictionary()    # what was called while there were any, and when last
 ORDER = count()
+
+
+def called(x: Naming) -> None:
+    """Notes that something with names for its tensors is called, if there are placeholders."""
+    if PLACEHOLDERS:
+        CALLED[x] = next(ORDER)
+
+
+def members(handles: Iterable[Handle]) -> list[tuple[str, Handle]]:
+    """Those of handles that something called while there were placeholders has names for, as (name, handle): what names
+    most of them says first, of several what was called last.
+    """
+    own = {id(x): x for x in handles}
+    calls = sorted(CALLED.items(), key=lambda call: -call[1])
+    found = [[(name, own[id(x)]) for name, x in of.named_members() if id(x) in own] for of, _ in calls]
+    return [(name, own.pop(id(x))) for names in sorted(found, key=len, reverse=True) for name, x in names if id(x) in own]
 
 
 class Write(NamedTuple):

@@ -21,8 +21,8 @@ STYLES = "linen", "nnx"
 COLLECTIONS = "params", "batch_stats"
 HINTS = {"linen": "to_flax(module) is a tree that fits: of a training state give its params and batch_stats alone.",
          "nnx": 'to_flax(module, "nnx") is a tree that fits; one of linen is {"params": ..., "batch_stats": ...}.'}
-HEADS = ("Attention whose heads are not as wide in all as its queries (qkv_features) is four layers here: query, key, value "
-         "and out, each an nn.Linear, and F.scaled_dot_product_attention between them.")
+HEADS = ("Attention whose heads are not as wide in all as its queries (qkv_features) is four layers here: query, key, "
+         "value and out, each an nn.Linear, and F.scaled_dot_product_attention between them.")
 MOST = 50               # names of an error
 M = TypeVar("M", bound=nn.Module)
 Keys = tuple[Any, ...]
@@ -173,7 +173,8 @@ def fitting(given: Flat, layers: Sequence[Kept], style: str) -> Flat:
     said += [f"{'/'.join(path)} is {given[path].shape}, not {x.shape}" for path, (x, _) in wrong.items()]
     if said:
         more = f"; and {len(said) - MOST} more" if len(said) > MOST else ""
-        heads = any(type(layer) is nn.MultiheadAttention and given[path].size != x.size for path, (x, layer) in wrong.items())
+        heads = any(isinstance(layer, nn.MultiheadAttention) and given[path].size != x.size
+                    for path, (x, layer) in wrong.items())
         raise DataError(f"the tree does not fit the module in {len(said)} places: {'; '.join(said[:MOST])}{more}",
                         hint=HEADS if heads else HINTS[style])
     return given
@@ -186,6 +187,7 @@ def takes(layer: Any, there: Sequence[int], here: Sequence[int]) -> bool:
     >>> takes(nn.Linear(6, 20), (2, 3, 4, 5), (6, 20)), takes(nn.Linear(6, 20), (2, 4, 3, 5), (6, 20))
     (True, False)
     """
-    first = len(here) - 1
-    return there == here or isinstance(layer, nn.Linear) and prod(there) == prod(here) and any(
-        prod(there[:k]) == prod(here[:first]) for k in range(first, len(there)))
+    if not isinstance(layer, nn.Linear):
+        return there == here
+    front, first = prod(here[:-1]), len(here) - 1
+    return prod(there) == prod(here) and front in [prod(there[:k]) for k in range(first, len(there))]

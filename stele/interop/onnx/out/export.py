@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from stele.ops.arguments import sequence, whole
 from stele.tracing import tree
 from stele.tracing.general import general
 from stele.tracing.signature import Dims, checked_dims, declare, leaf_names, match, shape_of
+from stele.tracing.state import Opaque
 from stele.tracing.trace import Traced, answered, trace
 from stele.transform.inline import inline, written_out
 from stele.transform.pairs import pairs
@@ -92,7 +92,9 @@ def of_function(f: Function) -> Program:
         raise refused("the function")
     places = [h for _, h in traced.inputs]
     inputs = {k: f.names[h] for k, h in enumerate(places) if h < n}
-    weights = {k: (label_of(traced.graph.parameters[k]), traced.handles[h]) for k, h in enumerate(places) if h >= n}
+    own = member_names(f, traced.state)
+    weights = {k: (own.get(id(x := traced.handles[h])) or label_of(traced.graph.parameters[k]), x)
+               for k, h in enumerate(places) if h >= n}
     return Program("function", inputs, weights, *answered(traced))
 
 
@@ -136,7 +138,7 @@ def traced_at(f: Callable[..., Any], spec: Any, leaves: Sequence[Any], names: Se
 
     def run(at: Mapping[str, int]) -> tuple[Traced, Sizes]:
         known = Sizes(dict(at), [])
-        return trace(copying(f), spec, leaves, shapes, names, known), known
+        return trace(Copying(f), spec, leaves, shapes, names, known), known
 
     with held():
         traced, known = run(sizes)
@@ -149,18 +151,22 @@ def traced_at(f: Callable[..., Any], spec: Any, leaves: Sequence[Any], names: Se
     return traced
 
 
-def copying(f: Callable[..., Any]) -> Callable[..., Any]:
+class Copying(Opaque):
     """A function that gives copies of those of its arguments that it returns: no input of a model is an output too."""
-    @wraps(f)
-    def copied(*args: Any, **kwargs: Any) -> Any:
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self.f = f
+
+    def inside(self) -> tuple[Any, ...]:
+        return self.f,
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         own = {id(x) for x in tree.flatten((args, kwargs))[0]}
 
         def apart(x: Any) -> Any:
             return x.detach() if isinstance(x, Tensor) and id(x) in own else x
 
-        return tree.map(apart, f(*args, **kwargs))
-
-    return copied
+        return tree.map(apart, self.f(*args, **kwargs))
 
 
 def refused(name: str) -> GraphError:
