@@ -87,6 +87,8 @@ def load(path: str | Path, into: Mapping[str, Any] | None = None) -> Any:
     arrays, tree = read(path)
     try:
         state = {n: tensor(a) for n, a in arrays.items()} if tree is None else unpacked(json.loads(tree), arrays)
+    except DataError as error:      # the file is whole: what it calls is not here
+        raise DataError(f"{path}: {error.args[0]}", hint=error.hint) from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is no whole checkpoint: {error}", hint="Take the last copy that was whole.") from None
     if into is not None:

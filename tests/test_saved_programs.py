@@ -277,6 +277,54 @@ def test_a_program_runs_without_its_source(tmp_path: Path) -> None:
                                "print(float(f(x)), st.grad(f)(x).tolist())")
 
 
+OPS = """
+    import numpy as np, stele as st
+    @st.op(vjp=lambda g, y, x: g * 3 * x ** 2)
+    def cube(x): return x ** 3
+    @st.op
+    def scaled(x, *, by): return x * np.float32(by)
+    """
+
+
+def test_ops_of_users_are_found_where_they_are_defined(tmp_path: Path) -> None:
+    def run(name: str, text: str) -> str:
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
+        return subprocess.run([sys.executable, f"{name}.py"], cwd=tmp_path, capture_output=True, text=True, check=True,
+                              env={**os.environ, "PYTHONPATH": str(ROOT)}).stdout
+
+    run("ops", OPS)
+    run("saves", """
+        import stele as st, ops
+        for name, f in (("cube", ops.cube), ("scaled", lambda x: ops.scaled(x, by=3))):
+            f = st.compile(f)
+            f(st.ones(2))
+            st.save(f, name)""")
+    assert run("loads", """
+        import stele as st
+        try: st.load("cube")
+        except st.errors.DataError as error: print(error)
+        import ops
+        cube = st.load("cube")
+        print(cube(st.tensor([1.0, 2.0])).tolist(), ops.scaled(st.ones(1), by=2).tolist())
+        try: st.load("scaled")
+        except st.errors.DataError as error: print(error)
+        ops.scaled(st.ones(1), by=3)
+        print(st.load("scaled")(st.ones(2)).tolist())""").splitlines() == [
+        "cube: cube calls ops.cube, an op that is not defined here at loads.py:3. Before st.load, run or import what has @st.op on "
+        "ops.cube.",
+        "[1.0, 8.0] [2.0]",
+        "scaled: <lambda> calls ops.scaled(by=3), an op that is not defined here at loads.py:8. Before st.load, run or import "
+        "what has @st.op on ops.scaled, and call it once with by=3.",
+        "[3.0, 3.0]"]
+
+
+def test_code_of_this_process_alone_is_refused(tmp_path: Path) -> None:
+    twice = [st.op(lambda x, k=k: x * np.float32(k)) for k in (2, 3)]
+    for f, name in ((lambda x: (st.debug.print(x), x + 1)[1], "debug.print"), (twice[1], "lambda>#1"),
+                    (lambda x: st.vmap(twice[0])(x), "at many places")):
+        refused(tmp_path, compiled(f, st.ones(2)), f"calls .*{name} in Python.*vectorized=True")
+
+
 def refused(tmp_path: Path, program, text: str, error=DataError) -> None:
     with pytest.raises(error, match=text) as found:
         st.save(program, tmp_path / "no")

@@ -14,7 +14,7 @@ from stele.call.compiled import Compiled
 from stele.call.stored import FORMAT, PLAIN, written
 from stele.eager.handle import GRAD
 from stele.eager.live import cut, is_symbolic, is_there
-from stele.errors import ArgumentError, DTypeError, ShapeError, SteleError
+from stele.errors import ArgumentError, DataError, DTypeError, ShapeError, SteleError
 from stele.ir.door import public
 from stele.ir.graph import Graph, substitute, walk
 from stele.ir.sizes import Size
@@ -22,6 +22,7 @@ from stele.ir.text import parse
 from stele.ir.types import dtype
 from stele.ir.verify import verify
 from stele.ops import ALL
+from stele.ops.called import Called
 from stele.pipeline import Options
 from stele.tracing import tree
 from stele.tracing.noted import before, called, noted
@@ -114,7 +115,9 @@ class Variant(Opaque):
 
     def __init__(self, name: str, record: Mapping[str, Any], state: dict[str, Tensor], options: Options) -> None:
         self.state, sizes = state, record["sizes"]
-        self.graph = verify(parse(record["graph"], ALL), sizes or None)
+        graph = parse(record["graph"], ALL)
+        refuse_unknown(name, graph)
+        self.graph = verify(graph, sizes or None)
         if self.graph.digest != record["digest"]:
             raise ValueError("a graph is not what its digest says")
         self.names = [str(n) for n in record["names"]]
@@ -231,6 +234,16 @@ class Variant(Opaque):
         return ", ".join(found)
 
 
+def refuse_unknown(name: str, graph: Graph) -> None:
+    """Raises DataError for functions of users' that this process does not have."""
+    for op in (v.op for v in graph.everything):
+        if isinstance(op, Called) and not op.is_there:
+            function, _, options = op.function.partition("(")
+            once = f", and call it once with {options.removesuffix(')')}" if options else ""
+            raise DataError(f"{name} calls {op.function}, an op that is not defined here",
+                            hint=f"Before st.load, run or import what has @st.op on {function}{once}.")
+
+
 def read(data: Any, kinds: Sequence[str], depth: int = 0) -> tuple[tree.Spec | None, list[tuple[str, Any]]]:
     """The container that `written` made plain data of, and its leaves: pairs of one of `kinds` and what it says."""
     if not isinstance(data, dict) or depth > DEEPEST:
@@ -252,12 +265,16 @@ def read(data: Any, kinds: Sequence[str], depth: int = 0) -> tuple[tree.Spec | N
 
 
 def loaded(data: Any) -> Loaded:
-    """The program of what `stored` has made. Raises ValueError where it is not whole, or made by another Stele."""
+    """The program of what `stored` has made. Raises ValueError where it is not whole, or made by another Stele, and
+    DataError where it calls functions that are not there.
+    """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(f"its program is of format {data.get('format') if isinstance(data, dict) else data!r:.40}, "
                          f"this Stele reads {FORMAT}")
     try:
         return Loaded(data)
+    except DataError:
+        raise
     except (SteleError, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
             MemoryError) as error:
         raise ValueError(f"its program cannot be read: {type(error).__name__}: {error!s:.200}") from None

@@ -14,6 +14,7 @@ from stele.call.symbolic import Function
 from stele.errors import DataError, GraphError
 from stele.ir.text import parse, show
 from stele.ops import ALL
+from stele.ops.called import Called
 from stele.ops.foreign import Foreign
 from stele.pipeline import Options
 from stele.tracing import tree
@@ -191,6 +192,11 @@ class Recorder:
         if any(isinstance(v.op, Foreign) for v in self.traced.graph.everything):
             raise DataError(f"{self.name} calls a function of C, whose address is this process's own",
                             hint="Save the state alone, st.save(model, path), and compile anew where f is.")
+        for op in (v.op for v in self.traced.graph.everything):
+            if isinstance(op, Called) and not op.found.defined:
+                raise DataError(f"{self.name} calls {op.function} in Python, which no other process finds by its name",
+                                hint="Functions of @st.op are found, each of a name of its own and of plain options, and "
+                                     "under st.vmap those that are vectorized=True.")
         try:
             text = show(self.traced.graph)
             same = parse(text, ALL).digest == self.traced.graph.digest

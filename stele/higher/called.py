@@ -106,6 +106,7 @@ class Codes(Opaque):
     def __init__(self, f: Callable[..., Any], how: Says) -> None:
         self.f, self.how = f, how
         self.known: dict[Any, Callable[..., Any]] = {}
+        self.of({})     # which programs that are read from files find by its name
 
     def inside(self) -> tuple[Any, ...]:
         return self.how.shape, self.how.vjp, self.how.jvp
@@ -126,7 +127,9 @@ def with_options(f: Callable[..., Any], how: Says, options: dict[str, Any]) -> C
     """The op of a function that is called with some options."""
     says = how._replace(**{name: ruled(rule, options) for name, rule in (
         ("shape", how.shape), ("vjp", how.vjp), ("jvp", how.jvp)) if rule is not None and options})
-    code = Code(f"{f.__module__}.{f.__qualname__}", partial(f, **options) if options else f, says.types, how.vectorized)
+    given = f"({', '.join(f'{name}={x!r}' for name, x in sorted(options.items()))})" if options else ""
+    code = Code(f"{f.__module__}.{f.__qualname__}{given}", partial(f, **options) if options else f, says.types,
+                how.vectorized, defined=True)
 
     @wraps(f)
     def plainly(*x: Any) -> Any:

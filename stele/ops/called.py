@@ -26,12 +26,14 @@ class Code(Aside):
     """A function of arrays with the types of its results. Its name is its own: no two that live have the same one.
 
     Where it is `vectorized`, further axes in front of all operands are further axes in front of all results. Calls that
-    are `in_turn` are for what they do, not for what they return.
+    are `in_turn` are for what they do, not for what they return. What is `defined` is so under this name in each process
+    that runs its definition, unless the name is several functions'.
     """
 
     def __init__(self, name: str, run: Callable[..., Any], type: Callable[..., Result], vectorized: bool = False,
-                 in_turn: bool = False) -> None:
+                 in_turn: bool = False, defined: bool = False) -> None:
         self.name = next(n for k in count() if (n := f"{name}#{k}" if k else name) not in CODES)
+        self.defined = defined and self.name == name
         self.run, self.type, self.vectorized, self.in_turn = run, type, vectorized, in_turn
         self.placed: WeakValueDictionary[tuple[bool, ...], Code] = WeakValueDictionary()
         CODES[self.name] = self
@@ -56,6 +58,11 @@ class Called(Op):
 
     def __hash__(self) -> int:
         return hash(self.function)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether this process has the code."""
+        return self.code is not None or self.function in CODES
 
     @property
     def found(self) -> Code:
