@@ -360,6 +360,38 @@ def test_symbolic_functions() -> None:
         f(np.ones((2, 2), np.float32))
 
 
+def test_functions_of_placeholders_are_part_of_other_functions() -> None:
+    x, w, count = st.placeholder(("n", 3)), st.tensor([1.0, 2.0, 3.0], requires_grad=True), st.tensor(0)
+    f = st.function([x], {"y": (x * w).sum(axis=1)}, updates=[(count, count + x.shape[0])])
+    within = st.compile(lambda x: f(x)["y"] + 1, dims={"x": {0: "m"}})
+    for n in (2, 5, 0, 3):
+        np.testing.assert_array_equal(within(st.full((n, 3), float(n))).numpy(), np.full(n, 6 * n + 1, np.float32))
+    assert len(within.graphs) <= 2 and int(count) == 10
+    before = w.numpy()
+    w.assign(w * 2)
+    assert within(st.ones(2, 3)).tolist() == [13, 13]
+    within(st.ones(2, 3)).sum().backward()
+    assert w.grad.tolist() == [2, 2, 2] and int(count) == 14
+    given = st.ones(2, 3).requires_grad_()
+    for n in (2, 4):
+        f(given if n == 2 else st.tile(given, (2, 1)))["y"].sum().backward()
+    assert np.array_equal(given.grad.numpy(), np.broadcast_to(6 * before, (2, 3)))
+    for make in (lambda f: f, st.compile):
+        assert make(st.grad(lambda x: f(x)["y"].sum()))(st.ones(1, 3)).tolist() == [[2, 4, 6]]
+        assert make(st.vmap(lambda x: f(x)["y"]))(st.ones(4, 2, 3)).tolist() == [[12, 12]] * 4
+        steps = make(lambda x: st.scan(lambda s, r: (s + f(x)["y"], None), st.zeros(2), st.ones(3))[0])
+        assert steps(st.ones(2, 3)).tolist() == [36, 36]
+
+
+def test_functions_of_placeholders_on_placeholders_write_when_they_are_called() -> None:
+    x, total = st.placeholder((2,)), st.zeros(2)
+    add = st.function([x], x * 2, updates=[(total, total + x)])
+    z = st.placeholder((2,))
+    twice = st.function([z], add(add(z)))
+    assert total.tolist() == [0, 0]
+    assert twice(st.ones(2)).tolist() == [4, 4] and total.tolist() == [3, 3]
+
+
 def test_symbolic_mistakes_are_said() -> None:
     x = st.placeholder((2,), name="x")
     with pytest.raises(TraceError, match="symbolic"):

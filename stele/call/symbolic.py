@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -10,21 +10,22 @@ from weakref import ref
 
 from stele.arrays.looking import is_traced
 from stele.arrays.streams import DRAW, DRAWN, after, handed, number_of
-from stele.arrays.tensor import DeviceLike, Tensor, constant
+from stele.arrays.tensor import DeviceLike, Operands, Tensor, constant
 from stele.backend.base import Program
 from stele.backend.devices import current, find
 from stele.backend.newest import Newest
+from stele.call.compiled import Compiled
 from stele.call.library import export
 from stele.call.plan import Plan, donations
 from stele.call.straight import CALLS, MISS, Call, straight
 from stele.eager.backward import refuse_freed
-from stele.eager.handle import Handle, leaked, named, owner
-from stele.eager.live import is_open, is_symbolic, is_there, symbol
+from stele.eager.handle import GRAD, TRACING, Handle, leaked, named, owner
+from stele.eager.live import cut, is_open, is_symbolic, is_there, symbol
 from stele.errors import DeviceError, DTypeError, GraphError, ShapeError
 from stele.ir.door import public
 from stele.ir.graph import Graph, Item, Parameter, Value, closed, label_of, parameter, replaced, substitute, walk
 from stele.ir.origin import here, lines
-from stele.ir.sizes import Dim, size
+from stele.ir.sizes import Dim, Size, size
 from stele.ir.stages import show
 from stele.ir.types import HOME, Type
 from stele.ir.types import dtype as type_named
@@ -32,10 +33,11 @@ from stele.ops.arguments import instance, is_mapping, refuse, sequence
 from stele.ops.arguments import size as a_size
 from stele.pipeline import Options, build, options_of
 from stele.tracing import tree
-from stele.tracing.noted import PLACEHOLDERS, members, settled
+from stele.tracing.noted import PLACEHOLDERS, before, members, noted, settled
 from stele.tracing.signature import match
-from stele.tracing.state import Naming
+from stele.tracing.state import Naming, Opaque
 from stele.tracing.trace import Made, Part, Traced
+from stele.transform.retype import bind
 
 
 @public
@@ -62,7 +64,7 @@ def placeholder(shape: Sequence[int | str], dtype: Any = "float32", name: str = 
     return Tensor(v)
 
 
-class Function(Naming):
+class Function(Opaque, Naming):
     """A program from placeholders to outputs, with updates of tensors that are written after each call.
 
     Its tensors have the names of the module that was called for its expressions.
@@ -70,10 +72,15 @@ class Function(Naming):
 
     def __init__(self, plan: Plan, inputs: Sequence[Tensor], options: Options) -> None:
         self.plan, self.options = plan, options
-        self.members = members(plan.traced.handles)
+        self.tensors = plan.traced.handles[len(inputs):]
+        self.members = members(self.tensors)
         self.types: list[Type] = [x.value.type for x in inputs]
         self.names: list[str] = [label_of(x.value) for x in inputs]
         self.calls: Newest[tuple[int, ...], Call] = Newest(CALLS)
+        opened = {f"leaves.{k}": {axis: str(n) for axis, n in enumerate(t.shape) if isinstance(n, Size)}
+                  for k, t in enumerate(self.types)}
+        self.differentiable = Compiled(self.within, {x: axes for x, axes in opened.items() if axes}, options)
+        self.differentiable.variants.name = "function"
 
     @property
     def graph(self) -> Graph:
@@ -84,6 +91,9 @@ class Function(Naming):
     def program(self) -> Program:
         """The program that runs at every call."""
         return self.plan.program
+
+    def inside(self) -> tuple[Any, ...]:
+        return self.tensors,
 
     def named_members(self, prefix: str = "") -> Iterator[tuple[str, Handle]]:
         """Its tensors that have names, as (name, tensor)."""
@@ -125,16 +135,36 @@ class Function(Naming):
             if x.device != t.device:
                 raise DeviceError(f"the input {name!r} is {t} on {t.device}, got {x.value.type}",
                                   hint=f"Move it with .to({t.device!r}).")
-        sizes = match([t.shape for t in self.types], [x.shape for x in leaves])
-        if sizes is None:
+        if (sizes := self.sizes(leaves)) is None:
             raise ShapeError(f"the inputs are {', '.join(map(str, self.types))}, "
                              f"got {', '.join(str(x.value.type) for x in leaves)}")
+        if TRACING.get() is not None or any(is_traced(x.value) for x in leaves):
+            return self.within(leaves)
+        if GRAD.get() and any(x.requires_grad for x in leaves):
+            return self.differentiable(leaves)
         key = tuple(sizes.values())
         if (call := self.calls.get(key)) is None:
             call = self.calls[key] = straight(self.plan, sizes, None, len(leaves))
         if (made := call(leaves)) is MISS:
             raise GraphError("a tensor that this function reads has another type now than when the function was made")
         return made
+
+    def sizes(self, leaves: Sequence[Tensor]) -> dict[str, Any] | None:
+        """The named sizes at which these are the inputs; None where there are none."""
+        return match([t.shape for t in self.types], [x.value.type.shape for x in leaves])
+
+    def within(self, leaves: Sequence[Tensor]) -> Any:
+        """What it does, in the expressions that its arguments are."""
+        traced, handles, operands = self.plan.traced, [*leaves, *self.tensors], Operands(numbers=False)
+        was = before(handles[h] for h, _ in traced.writes)
+        given = [operands.value(handles[h]) for _, h in traced.inputs]
+        values = substitute(bind(traced.graph, sizes) if (sizes := self.sizes(leaves)) else traced.graph, given)
+        carries = operands.differentiable and GRAD.get()
+        made = [Tensor(v if carries else cut(v), carries and v.dtype.is_float) for v in values]
+        for h, j in traced.writes:
+            handles[h].assign(Tensor(cut(values[j])))
+        spec, parts = traced.returned
+        return noted(was, leaves, tree.unflatten(spec, [made[traced.made[part.what].result] for part in parts]))
 
 
 @public
@@ -143,7 +173,8 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
 
     outputs is a tensor or a container of them; `updates` are pairs (tensor, new expression), written after every call;
     `options` are those of `st.Options`. Other tensors in the expressions are read anew at every call, so parameters
-    stay live; random numbers are drawn anew. What layers write when they are called, such as running statistics, is
+    stay live; random numbers are drawn anew. Other functions may call it, as one that is compiled, differentiated, or of
+    placeholders, and take its outputs and updates over. What layers write when they are called, such as running statistics, is
     written behind the results that need these calls, and `updates` of the same tensors behind that. Of any dtypes,
     which are those of the call. Raises GraphError for an input that is no placeholder.
 
