@@ -166,7 +166,8 @@ class Tabled(nn.Module):
 def test_arrays_have_the_names_of_modules(tmp_path: Path) -> None:
     model, x = Tabled(), [st.ones(4, 3)]
     outer = nn.Sequential(model)
-    for f, name in ((model, "table"), (st.compile(model), "table"), (outer, "0.table"), (lambda x: model(x), "model.table")):
+    for f, name in ((model, "table"), (st.compile(model), "table"), (outer, "0.table"),
+                    (lambda x: model(x), "model.table")):
         names = {t.name for t in exported(f, x, tmp_path / "model.onnx").graph.initializer}
         assert name in names and not any(other.startswith("f.") for other in names)
 

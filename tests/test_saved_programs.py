@@ -310,11 +310,11 @@ def test_ops_of_users_are_found_where_they_are_defined(tmp_path: Path) -> None:
         except st.errors.DataError as error: print(error)
         ops.scaled(st.ones(1), by=3)
         print(st.load("scaled")(st.ones(2)).tolist())""").splitlines() == [
-        "cube: cube calls ops.cube, an op that is not defined here at loads.py:3. Before st.load, run or import what has @st.op on "
-        "ops.cube.",
+        "cube: cube calls ops.cube, an op that is not defined here at loads.py:3. Before st.load, run or import what "
+        "has @st.op on ops.cube.",
         "[1.0, 8.0] [2.0]",
-        "scaled: <lambda> calls ops.scaled(by=3), an op that is not defined here at loads.py:8. Before st.load, run or import "
-        "what has @st.op on ops.scaled, and call it once with by=3.",
+        "scaled: <lambda> calls ops.scaled(by=3), an op that is not defined here at loads.py:8. Before st.load, run or "
+        "import what has @st.op on ops.scaled, and call it once with by=3.",
         "[3.0, 3.0]"]
 
 

@@ -225,8 +225,9 @@ class Variant(Opaque):
         for place, j in self.grads:
             self.at(place, arrays).grad = None if j is None else made[j]
         spec, leaves = self.returned
-        return noted(was, arrays, tree.unflatten(spec, [
-            x if kind == "value" else made[x] if kind == "result" else self.at((kind, x), arrays) for kind, x in leaves]))
+        found = [x if kind == "value" else made[x] if kind == "result" else self.at((kind, x), arrays)
+                 for kind, x in leaves]
+        return noted(was, arrays, tree.unflatten(spec, found))
 
     def __str__(self) -> str:
         found = (f"{self.names[x]}: {self.types.get(x, 'an array')}" if kind == "array" else repr(x)

@@ -195,8 +195,8 @@ class Recorder:
         for op in (v.op for v in self.traced.graph.everything):
             if isinstance(op, Called) and not op.found.defined:
                 raise DataError(f"{self.name} calls {op.function} in Python, which no other process finds by its name",
-                                hint="Functions of @st.op are found, each of a name of its own and of plain options, and "
-                                     "under st.vmap those that are vectorized=True.")
+                                hint="Functions of @st.op are found, each of a name of its own and of plain options, "
+                                     "and under st.vmap those that are vectorized=True.")
         try:
             text = show(self.traced.graph)
             same = parse(text, ALL).digest == self.traced.graph.digest

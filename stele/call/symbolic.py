@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -72,7 +72,7 @@ class Function(Opaque, Naming):
 
     def __init__(self, plan: Plan, inputs: Sequence[Tensor], options: Options) -> None:
         self.plan, self.options = plan, options
-        self.tensors = plan.traced.handles[len(inputs):]
+        self.tensors: list[Any] = plan.traced.handles[len(inputs):]
         self.members = members(self.tensors)
         self.types: list[Type] = [x.value.type for x in inputs]
         self.names: list[str] = [label_of(x.value) for x in inputs]
@@ -161,10 +161,11 @@ class Function(Opaque, Naming):
         values = substitute(bind(traced.graph, sizes) if (sizes := self.sizes(leaves)) else traced.graph, given)
         carries = operands.differentiable and GRAD.get()
         made = [Tensor(v if carries else cut(v), carries and v.dtype.is_float) for v in values]
+        spec, parts = traced.returned
+        returned = [made[traced.made[k].result] for k in (int(part.what) for part in parts)]
         for h, j in traced.writes:
             handles[h].assign(Tensor(cut(values[j])))
-        spec, parts = traced.returned
-        return noted(was, leaves, tree.unflatten(spec, [made[traced.made[part.what].result] for part in parts]))
+        return noted(was, leaves, tree.unflatten(spec, returned))
 
 
 @public
@@ -173,9 +174,9 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
 
     outputs is a tensor or a container of them; `updates` are pairs (tensor, new expression), written after every call;
     `options` are those of `st.Options`. Other tensors in the expressions are read anew at every call, so parameters
-    stay live; random numbers are drawn anew. Other functions may call it, as one that is compiled, differentiated, or of
-    placeholders, and take its outputs and updates over. What layers write when they are called, such as running statistics, is
-    written behind the results that need these calls, and `updates` of the same tensors behind that. Of any dtypes,
+    stay live; random numbers are drawn anew. Other functions may call it, compiled ones, derivatives and those of
+    placeholders, and do its updates. What layers write when they are called, such as running statistics, is written
+    behind the results that need these calls, and `updates` of the same tensors behind that. Of any dtypes,
     which are those of the call. Raises GraphError for an input that is no placeholder.
 
     >>> x, count = st.placeholder(("n",)), st.tensor(0)

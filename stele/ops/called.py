@@ -26,8 +26,8 @@ class Code(Aside):
     """A function of arrays with the types of its results. Its name is its own: no two that live have the same one.
 
     Where it is `vectorized`, further axes in front of all operands are further axes in front of all results. Calls that
-    are `in_turn` are for what they do, not for what they return. What is `defined` is so under this name in each process
-    that runs its definition, unless the name is several functions'.
+    are `in_turn` are for what they do, not for what they return. What is `defined` has this name in each process that
+    runs its definition, unless several functions have it.
     """
 
     def __init__(self, name: str, run: Callable[..., Any], type: Callable[..., Result], vectorized: bool = False,

@@ -41,7 +41,8 @@ def members(handles: Iterable[Handle]) -> list[tuple[str, Handle]]:
     own = {id(x): x for x in handles}
     calls = sorted(CALLED.items(), key=lambda call: -call[1])
     found = [[(name, own[id(x)]) for name, x in of.named_members() if id(x) in own] for of, _ in calls]
-    return [(name, own.pop(id(x))) for names in sorted(found, key=len, reverse=True) for name, x in names if id(x) in own]
+    return [(name, own.pop(id(x))) for names in sorted(found, key=len, reverse=True) for name, x in names
+            if id(x) in own]
 
 
 class Write(NamedTuple):
