@@ -67,9 +67,11 @@ def callback(f: Callable[..., Any], *what: Any, **named: Any) -> None:
     `what` and `named` are its arguments: those that are tensors, or containers of them, as they are then; others as
     they are. Calls come in the order in which they are written, in loops once for each step, under `st.vmap` once for
     each example. What f raises ends the program. Of any dtypes and shapes. What only f reads and fills, a list or
-    attributes, is no reason to trace a function again, where f stands in the call itself: a name, a method, a lambda, a
-    functools.partial. Raises TraceError for tensors of `st.placeholder`, and in branches and loops that examples of
-    `st.vmap` choose and end for themselves; ArgumentError for what is no function.
+    attributes, is no reason to trace a function again, where f stands in the call itself, or in a variable of the
+    function that only such calls use: a name, a method, a lambda, a functools.partial. Raises TraceError for tensors of
+    `st.placeholder`, for a list or dict among the arguments of a compiled function that f holds itself, which no later
+    call would fill, and in branches and loops that examples of `st.vmap` choose and end for themselves; ArgumentError
+    for what is no function.
 
     >>> seen = []
     >>> @st.compile
@@ -118,7 +120,7 @@ def called(name: str, f: Callable[..., Any], what: Sequence[Any], named: dict[st
             raise no_order(name)
         run(*(leaves[k].numpy() for k in places))
         return
-    code = Code(f"debug.{name}", lambda turn, *x: (run(*x), turn + np.int64(1))[1], lambda turn, *x: turn, in_turn=True)
+    code = Code(f"debug.{name}", lambda turn, *x: (run(*x), turn + np.int64(1))[1], lambda turn, *x: turn, in_turn=f)
     TURN.value = Called(code.name, code)(TURN.value, *(leaves[k].detach().value for k in places))
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 import stele as st
+import stele.debug as aside
 from stele import debug
 from stele.debug import callback
+from stele.debug import callback as tell
 
 SEEN: list[Any] = []
 COUNTS = {"calls": 0}
@@ -136,6 +138,90 @@ def spellings() -> dict[str, Callable[[], tuple[Any, Callable[[], Any]]]]:
         return lambda x: (st.debug.callback(lambda v, *_, **__: seen.append(v), x, [x * n for n in (1, 2)],
                                             y=x if st.__name__ else 3), x * 2)[1], lambda: seen
 
+    def of_a_variable() -> Any:
+        seen: list[Any] = []
+
+        def f(x: Any) -> Any:
+            put = seen.append
+            st.debug.callback(put, x)
+            return x * 2
+
+        return f, lambda: seen
+
+    def of_variables_in_a_row() -> Any:
+        log = Log()
+
+        def f(x: Any) -> Any:
+            here = log
+            rows = here.rows
+            put = partial(named, "x", rows)
+            st.debug.callback(put, x)
+            return x * 2
+
+        return f, lambda: [v for _, v in log.rows]
+
+    def of_a_variable_that_a_loop_finds() -> Any:
+        seen: list[Any] = []
+
+        def f(x: Any) -> Any:
+            def inner(v: Any, out: list[Any] = seen) -> None:
+                out.append(v)
+
+            put = inner
+            return st.fori_loop(0, 1, lambda k, y: (st.debug.callback(put, x), y)[1], x)
+
+        return f, lambda: seen
+
+    def of_one_of_two_variables() -> Any:
+        seen: list[Any] = []
+
+        def f(x: Any) -> Any:
+            if x.ndim:
+                put: Any = print
+            else:
+                put = seen.append
+            st.debug.callback(put, x)
+            return x * 2
+
+        return f, lambda: seen
+
+    def in_a_function_that_is_called() -> Any:
+        seen: list[Any] = []
+
+        def log(x: Any) -> Any:
+            st.debug.callback(seen.append, x)
+            return x * 2
+
+        return lambda x: log(x), lambda: seen
+
+    def before_a_star() -> Any:
+        seen: list[Any] = []
+
+        def log(*xs: Any) -> None:
+            st.debug.callback(seen.append, *xs)
+
+        return lambda x: (log(x), x * 2)[1], lambda: seen
+
+    def before_stars() -> Any:
+        seen: list[Any] = []
+
+        def log(*xs: Any, **named: Any) -> None:
+            st.debug.callback(lambda v, *_, y: seen.append(v), xs[0], *xs, **named)
+
+        return lambda x: (log(x, y=x), x * 2)[1], lambda: seen
+
+    def behind_a_star() -> Any:
+        seen: list[Any] = []
+        return lambda x: (st.debug.callback(*[seen.append, x]), x * 2)[1], lambda: seen
+
+    def by_another_name() -> Any:
+        seen: list[Any] = []
+        return lambda x: (tell(partial(seen.append), x), x * 2)[1], lambda: seen
+
+    def by_another_name_of_the_module() -> Any:
+        seen: list[Any] = []
+        return lambda x: (aside.callback(seen.append, x), x * 2)[1], lambda: seen
+
     def of_module() -> Any:
         model = Model(lambda x: x)
         return model, lambda: model.log.rows[:model.log.calls]
@@ -227,6 +313,79 @@ def reading() -> dict[str, Callable[[list[Any]], Callable[[Any], Any]]]:
 
         return f
 
+    def by_a_variable_that_is_called(seen: list[Any]) -> Any:
+        def f(x: Any) -> Any:
+            put, count = seen.append, seen.__len__
+            st.debug.callback(put, x)
+            return x * count()
+
+        return f
+
+    def by_a_variable_of_the_list(seen: list[Any]) -> Any:
+        def f(x: Any) -> Any:
+            own = seen
+            st.debug.callback(own.append, x)
+            return x * len(own)
+
+        return f
+
+    def by_a_variable_in_a_loop(seen: list[Any]) -> Any:
+        def f(x: Any) -> Any:
+            own = seen
+            st.debug.callback(own.append, x)
+            return st.fori_loop(0, 1, lambda k, y: y * len(own), x)
+
+        return f
+
+    def by_a_function_in_a_variable(seen: list[Any]) -> Any:
+        def count(v: Any = None) -> int:
+            if v is not None:
+                seen.append(v)
+            return len(seen)
+
+        def f(x: Any) -> Any:
+            put = count
+            st.debug.callback(put, x)
+            return x * put()
+
+        return f
+
+    def by_one_of_two_variables(seen: list[Any]) -> Any:
+        def f(x: Any) -> Any:
+            put = seen.append if len(seen) < 9 else print
+            st.debug.callback(put, x)
+            return x * len(seen)
+
+        return f
+
+    def by_what_stands_behind_a_star(seen: list[Any]) -> Any:
+        total: list[Any] = []
+
+        def f(x: Any) -> Any:
+            behind = (seen.append, [x * len(seen)][0] / 3)
+            st.debug.callback(lambda v: total.append(v), x)
+            st.debug.callback(*behind)
+            return behind[1] * 3
+
+        return f
+
+    def by_an_entry(seen: list[Any]) -> Any:
+        puts: list[Any] = [seen.append]
+
+        def f(x: Any) -> Any:
+            st.debug.callback(puts[0], x)
+            return x * len(seen)
+
+        return f
+
+    def by_a_method_that_is_called_too(seen: list[Any]) -> Any:
+        def f(x: Any) -> Any:
+            here = [seen][0]
+            st.debug.callback(here.append, x)
+            return x * here.__len__()
+
+        return f
+
     def by_a_default(seen: list[Any]) -> Any:
         def f(x: Any) -> Any:
             n = st.tensor(0.0)
@@ -289,6 +448,72 @@ def test_another_function_or_container_is_called_from_then_on(monkeypatch: pytes
     model.rows = []
     g(st.tensor(2.0))
     assert [float(v) for v in model.rows] == [2.0]
+
+
+def test_what_variables_lead_to_is_called_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, calls = Log(), list[Any]()
+
+    def f(x: Any) -> Any:
+        here = log
+        put = here.note
+        st.debug.callback(put, x)
+        return x
+
+    g = st.compile(f)
+    g(st.tensor(1.0))
+    log, old = Log(), log
+    g(st.tensor(2.0))
+    assert (old.rows, log.rows) == ([1.0], [2.0])
+    monkeypatch.setattr(Log, "note", lambda self, v: calls.append(float(v)))
+    g(st.tensor(3.0))
+    assert calls == [3.0] and g.traces == 3
+
+
+def test_what_stands_behind_the_function_is_looked_at() -> None:
+    seen: list[Any] = []
+    scale = [1.0]
+    f = st.compile(lambda x: (st.debug.callback(*[lambda v, s: seen.append(s[0]), x, scale]), x)[1])
+    for k in range(3):
+        scale[0] = float(k)
+        f(st.tensor(1.0))
+    assert seen == [0.0, 1.0, 2.0]
+
+
+def test_a_method_of_a_list_that_is_called_while_tracing_changes_it() -> None:
+    seen: list[Any] = []
+    put = seen.append
+    f = st.compile(lambda x: (put(1), x)[1])
+    with pytest.raises(st.errors.TraceError, match="grew from 0 to 1"):
+        f(st.tensor(1.0))
+    assert seen == []
+
+
+def test_containers_among_the_arguments_are_passed_on_and_not_held() -> None:
+    seen: list[Any] = []
+    looped = lambda x, own: st.fori_loop(0, 2, lambda k, y: (st.debug.callback(partial(named, "x", own), y), y)[1], x)
+    for one in (looped, lambda x, own: st.debug.callback(own.append, x),
+                lambda x, own: st.debug.callback(lambda v: own.append(v), x)):
+        with pytest.raises(st.errors.TraceError, match=r"holds a list among the arguments .* at test_later.py:\d+"):
+            st.compile(one)(st.tensor(1.0), [])
+    f = st.compile(lambda x, own: (st.debug.callback(lambda v, own: seen.append(own[0] + v), x, own), x)[1])
+    for k in range(3):
+        f(st.tensor(1.0), [st.tensor(float(k))])
+    assert seen == [1.0, 2.0, 3.0] and f.traces == 1
+
+
+def test_objects_among_the_arguments_fill_themselves() -> None:
+    class Plain:
+        def __init__(self) -> None:
+            self.rows: list[float] = []
+
+        def note(self, v: Any) -> None:
+            self.rows.append(float(v))
+
+    f = st.compile(lambda x, log: (st.debug.callback(log.note, x), x)[1])
+    one, other = Plain(), Plain()
+    for k, log in enumerate((one, one, other, other, one)):
+        f(st.tensor(float(k)), log)
+    assert (one.rows, other.rows) == ([0.0, 1.0, 4.0], [2.0, 3.0]) and f.traces == 2
 
 
 class Kept:

@@ -51,7 +51,7 @@ class Variants:
 
     An object among the arguments is one whose state is found, and another one is traced anew. Of a class of which a
     second object comes that holds nothing but data, all objects are `apart` from then on, as dicts are: what they hold
-    is given, and any object will do. Objects whose methods are compiled stay `whole`.
+    is given, and any object will do. Objects whose methods are compiled, or called by callbacks, stay `whole`.
     """
 
     def __init__(self, function: Callable[..., Any], dims: Dims, options: Options) -> None:
@@ -224,7 +224,9 @@ class Variants:
         """One run of the function on symbols."""
         self.traces += 1
         with making(f"tracing {self.name}"):
-            return trace(self.function, *what)
+            traced = trace(self.function, *what)
+        self.whole |= traced.whole
+        return traced
 
     def make(self, names: Sequence[str], spec: tree.Spec | None, leaves: Sequence[Any], pattern: tuple[Any, ...],
              sizes: Mapping[str, int], reason: Compile, variants: Sequence[Variant] = ()) -> Plan | Guard:

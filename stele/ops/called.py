@@ -26,12 +26,12 @@ class Code(Aside):
     """A function of arrays with the types of its results. Its name is its own: no two that live have the same one.
 
     Where it is `vectorized`, further axes in front of all operands are further axes in front of all results. Calls that
-    are `in_turn` are for what they do, not for what they return. What is `defined` has this name in each process that
-    runs its definition, unless several functions have it.
+    are `in_turn` are for what such a function of the user's does, not for what they return. What is `defined` has this
+    name in each process that runs its definition, unless several functions have it.
     """
 
     def __init__(self, name: str, run: Callable[..., Any], type: Callable[..., Result], vectorized: bool = False,
-                 in_turn: bool = False, defined: bool = False) -> None:
+                 in_turn: Callable[..., Any] | None = None, defined: bool = False) -> None:
         self.name = next(n for k in count() if (n := f"{name}#{k}" if k else name) not in CODES)
         self.defined = defined and self.name == name
         self.run, self.type, self.vectorized, self.in_turn = run, type, vectorized, in_turn

@@ -9,65 +9,69 @@ from collections.abc import Iterable
 from types import CodeType
 from typing import NamedTuple
 
-Chain = tuple[str, ...]     # names that find something: a global's or a variable's, then those of attributes
+Chain = tuple[str, ...]     # names that find something: a global's, then those of attributes
+Holder = str | tuple[str]   # the name of an attribute or a variable, or of a global in a tuple
 SINGLE = sys.version_info >= (3, 12)
 CALLS = ("CALL", "CALL_KW") if SINGLE else ("PRECALL",)
 ENDS = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
         "JUMP_BACKWARD_NO_INTERRUPT")
 JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 CAPTURE = "LOAD_CLOSURE"    # a variable as it is, for a function that is made
+STORES = "STORE_FAST", "STORE_DEREF"
 TAKING = "LOAD_ATTR", "LOAD_METHOD"
+FINDING = "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_FAST"
+LISTING = "BUILD_LIST", "BUILD_TUPLE"       # arguments of a call with stars, and what adds those to them
+ADDING = "LIST_EXTEND", "LIST_APPEND", "LIST_TO_TUPLE", "CALL_INTRINSIC_1"
+PARTIAL = "partial"
 # What looks at nothing, where all that is called is functools.partial.
-PLAIN = (CAPTURE, *TAKING, *CALLS, "CALL", "KW_NAMES", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_FAST", "LOAD_CONST",
-         "LOAD_SMALL_INT", "BUILD_TUPLE", "MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE",
+PLAIN = (CAPTURE, *FINDING, *TAKING, *CALLS, "CALL", "KW_NAMES", "LOAD_CONST", "LOAD_SMALL_INT",
+         "BUILD_TUPLE", "MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE",
          *(["PUSH_NULL"] if sys.version_info >= (3, 13) else ()))     # which stood before what is called, once
 FLAGGED = ("LOAD_GLOBAL", "LOAD_ATTR") if SINGLE else ("LOAD_GLOBAL",)      # whose lowest bit says that it is called
 
 
-class Given(NamedTuple):
-    """What code gives to be called later: the places of the instructions that make it, and the chains that they follow,
-    from globals and from variables; the variables that all other instructions use, and the code of functions that these
-    make, each with the variable that it stands under, if one does.
+class Part(NamedTuple):
+    """Instructions of a code, by their places: those that make what a variable of this `name` holds, or without a name
+    what is called later, and look at nothing; or all others. The names that they follow, from a global or a variable on,
+    the variables that they use, and the code of functions that they make.
     """
 
+    name: str = ""
     at: frozenset[int] = frozenset()
-    globals: frozenset[Chain] = frozenset()
-    variables: frozenset[Chain] = frozenset()
+    ways: frozenset[tuple[Holder, ...]] = frozenset()
     used: frozenset[str] = frozenset()
-    made: tuple[tuple[CodeType, str], ...] = ()
+    made: tuple[CodeType, ...] = ()
 
 
 def callees(code: CodeType) -> frozenset[Chain]:
-    """The chains of what is called `callback`, and `partial`, in code that names the first.
+    """The chains of what is called `callback`, and `partial`, in code that names one of them.
 
     >>> callees((lambda x: st.debug.callback(print, x)).__code__)
     frozenset({('st', 'debug', 'callback')})
     """
-    if "callback" not in code.co_names:
+    if {"callback", PARTIAL}.isdisjoint(code.co_names):
         return frozenset()
     text = Text(code)
-    return frozenset(text.chain(k) for k, i in enumerate(text.steps) if i.argval in ("callback", "partial")) - {()}
+    return frozenset(text.chain(k) for k, i in enumerate(text.steps) if i.argval in ("callback", PARTIAL)) - {()}
 
 
-def given(code: CodeType, later: frozenset[Chain]) -> Given:
-    """What code gives to `st.debug.callback`, where `later` are the chains of that and of functools.partial.
+def parts(code: CodeType, later: frozenset[Chain]) -> list[Part]:
+    """What of code runs in any case, then what it gives to `st.debug.callback` and what it puts into variables, where
+    `later` are the chains of that and of functools.partial.
 
-    >>> found = given((lambda x: st.debug.callback(log.append, x)).__code__, frozenset({("st", "debug", "callback")}))
-    >>> found.globals, found.used
-    (frozenset({('log', 'append')}), frozenset({'x'}))
+    >>> code, later = (lambda x: st.debug.callback(log.append, x)).__code__, frozenset({("st", "debug", "callback")})
+    >>> runs, given = parts(code, later)
+    >>> given.ways, runs.used
+    (frozenset({(('log',), 'append')}), frozenset({'x'}))
     """
     text = Text(code)
-    depths = text.depths()
-    inside = {k for start, i in enumerate(text.steps) if i.argval == "callback" and text.chain(start) in later
-              for k in text.first(start + 1, depths, later)}
-    made = [(k, i.argval, *text.stored(k + 1)) for k, i in enumerate(text.steps)
-            if isinstance(i.argval, CodeType) and k not in inside]
-    apart = inside.union(store for _, _, store, _ in made)
-    used = {i.argval for k, i in enumerate(text.steps) if k not in apart and (i.opname == "LOAD_FAST" or (
-        i.opcode in dis.hasfree and i.opname not in (CAPTURE, "MAKE_CELL", "COPY_FREE_VARS")))}
-    return Given(frozenset(text.steps[k].offset for k in inside), text.chains(inside, "LOAD_GLOBAL") - later,
-                 text.chains(inside, "LOAD_DEREF", "LOAD_FAST"), frozenset(used),
-                 tuple((part, name) for _, part, _, name in made))
+    found = [("", text.first(k + 1, later)) for k, i in enumerate(text.steps)
+             if i.argval != PARTIAL and text.chain(k) in later]
+    found += [(i.argval, text.top(k, later)) for k, i in enumerate(text.steps)
+              if i.opname in STORES and i.argval not in code.co_freevars]
+    apart = {k for name, at in found for k in (*at, *([at.stop] if name and at else ()))}
+    rest = (k for k in range(len(text.steps)) if k not in apart)
+    return [text.part("", rest), *(text.part(name, at) for name, at in found if at)]
 
 
 class Text:
@@ -76,7 +80,6 @@ class Text:
     def __init__(self, code: CodeType) -> None:
         self.steps: list[dis.Instruction] = []
         self.number: dict[int, int] = {}    # by place
-        self.outer = code.co_freevars
         cells = {*code.co_cellvars, *code.co_freevars}
         for i in dis.get_instructions(code):
             self.number[i.offset] = len(self.steps)
@@ -89,8 +92,10 @@ class Text:
                 for kind, name in zip(re.findall("(?:LOAD|STORE|DELETE)_FAST", i.opname), names, strict=True):
                     word = CAPTURE if kind == "LOAD_FAST" and name in cells else kind
                     self.steps.append(i._replace(opname=word, opcode=dis.opmap[kind], argval=name))
+        self.targets = {self.number[i.argval] for i in self.steps if i.opcode in JUMPS}
+        self.depths = self.measured()
 
-    def depths(self) -> dict[int, int]:
+    def measured(self) -> dict[int, int]:
         """How many values lie on the stack before each instruction to which no error leads."""
         found: dict[int, int] = {}
         waiting = [(0, 0)]
@@ -113,27 +118,45 @@ class Text:
             names.append(self.steps[k].argval)
         return tuple(reversed(names)) if self.steps[k].opname == "LOAD_GLOBAL" else ()
 
-    def first(self, begin: int, depths: dict[int, int], later: frozenset[Chain]) -> Iterable[int]:
+    def first(self, begin: int, later: frozenset[Chain]) -> range:
         """The instructions that make the first argument of a call, from where these begin, if they look at nothing:
         none where that cannot be told.
         """
         begin += self.steps[begin].opname == "PUSH_NULL"
-        end, floor = begin, depths.get(begin, 0)
-        for k, i in enumerate(self.steps[begin:], begin):
-            after = depths.get(k, 0) + effect(i)
-            if after <= floor:
-                named = self.steps[k - 1].argval if "KW" in f"{i.opname} {self.steps[k - 1].opname}" else ()
-                found = range(begin, end) if begin in depths and i.opname in CALLS and len(named) < (i.arg or 0) else ()
-                return found if all(self.is_plain(j, later) for j in found) else ()
-            if after == floor + 1 and i.opcode not in JUMPS:
-                end = k + 1
-        return ()
+        floor, ends = self.depths.get(begin, 0), list[int]()
+        call = begin
+        while (after := self.depths.get(call, 0) + effect(self.steps[call])) > floor:
+            ends += [call] if after == floor + 1 else []
+            call += 1
+        i, names = self.steps[call], self.steps[call - 1].argval
+        if i.opname == "CALL_FUNCTION_EX":
+            while ends and self.steps[ends[-1]].opname in ADDING:
+                ends.pop()
+            is_first = bool(ends) and self.steps[ends.pop()].opname in LISTING
+        else:
+            named = names if "KW" in f"{i.opname} {self.steps[call - 1].opname}" else ()
+            is_first = i.opname in CALLS and len(named) < (i.arg or 0)
+        return self.plain(range(begin, ends[-1] + 1 if ends and is_first else begin), later)
+
+    def top(self, end: int, later: frozenset[Chain]) -> range:
+        """The instructions that make what lies on top of the stack before another one, if they look at nothing: none
+        where that cannot be told.
+        """
+        begin, floor = end - 1, self.depths.get(end, 0) - 1
+        while self.depths.get(begin, floor) > floor:
+            begin -= 1
+        is_one = self.depths.get(begin) == floor and self.targets.isdisjoint(range(begin + 1, end + 1))
+        return self.plain(range(begin, end if is_one else begin), later)
+
+    def plain(self, at: range, later: frozenset[Chain]) -> range:
+        """These instructions, if they look at nothing."""
+        return at if at.start in self.depths and all(self.is_plain(k, later) for k in at) else range(0)
 
     def is_plain(self, k: int, later: frozenset[Chain]) -> bool:
-        """Whether an instruction looks at nothing, and is none that takes what is called then, but for `later`."""
+        """Whether an instruction looks at nothing, and is none that takes what is called then, but for partial."""
         i, end = self.steps[k], k - 1 if self.steps[k].opname == "PUSH_NULL" else self.end(k)
         called = i.opname in ("LOAD_METHOD", "PUSH_NULL") or (i.opname in FLAGGED and (i.arg or 0) & 1)
-        return i.opname in PLAIN and (not called or self.chain(end) in later)
+        return i.opname in PLAIN and (not called or (self.steps[end].argval == PARTIAL and self.chain(end) in later))
 
     def end(self, k: int) -> int:
         """Where the attributes end that are taken of what an instruction finds."""
@@ -141,17 +164,15 @@ class Text:
             k += 1
         return k
 
-    def stored(self, k: int) -> tuple[int, str]:
-        """Where a function, whose making goes on there, is put into a variable of this code, and which, if it is."""
-        while self.steps[k].opname in ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE"):
-            k += 1
-        is_own = self.steps[k].opname in ("STORE_FAST", "STORE_DEREF") and self.steps[k].argval not in self.outer
-        return (k, self.steps[k].argval) if is_own else (-1, "")
-
-    def chains(self, at: Iterable[int], *words: str) -> frozenset[Chain]:
-        """The names that instructions of these words begin to follow."""
-        return frozenset(tuple(i.argval for i in self.steps[k:self.end(k) + 1]) for k in at
-                         if self.steps[k].opname in words)
+    def part(self, name: str, at: Iterable[int]) -> Part:
+        """What instructions are for."""
+        steps = {k: self.steps[k] for k in at}
+        ways = (((i.argval,) if i.opname == "LOAD_GLOBAL" else i.argval,
+                 *(j.argval for j in self.steps[k + 1:self.end(k) + 1])) for k, i in steps.items() if i.opname in FINDING)
+        used = (i.argval for i in steps.values() if i.opname == "LOAD_FAST" or (
+            i.opcode in dis.hasfree and i.opname not in (CAPTURE, "MAKE_CELL", "COPY_FREE_VARS")))
+        return Part(name, frozenset(i.offset for i in steps.values()), frozenset(ways), frozenset(used),
+                    tuple(i.argval for i in steps.values() if isinstance(i.argval, CodeType)))
 
 
 def effect(i: dis.Instruction) -> int:

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from types import CodeType
 from typing import Any, NamedTuple
 
-from stele.tracing.later import SINGLE, Chain, Given, callees, given
+from stele.tracing.later import SINGLE, Chain, Holder, Part, callees, parts
 
 # What an instruction does with co_names[arg >> shift]. Low bits of arg say more from Python 3.11 on (LOAD_GLOBAL) and
 # 3.12 on (LOAD_ATTR, where the lowest one is set for a call of a method, which LOAD_METHOD was before).
@@ -37,9 +38,6 @@ UNSEEDED = "default_rng()"      # a method's name for what gives other numbers e
 ANY_GLOBAL = frozenset(("eval", "exec", "__globals__"))
 
 
-Holder = str | tuple[str]       # the name of an attribute, or of a global in a tuple
-
-
 class Taken(NamedTuple):
     """An attribute that is taken of what a name holds, maybe only to call it."""
 
@@ -64,8 +62,7 @@ class Names(NamedTuple):
     any_global: bool = False
     any_attribute: bool = False
     later: frozenset[Chain] = frozenset()
-    given_globals: frozenset[Chain] = frozenset()
-    given_variables: frozenset[Chain] = frozenset()
+    given: frozenset[tuple[Holder, ...]] = frozenset()
     used: frozenset[str] = frozenset()
 
     def __or__(self, other: Names) -> Names:  # type: ignore[override]
@@ -85,9 +82,15 @@ def names_of(code: CodeType, later: frozenset[Chain] = frozenset()) -> Names:
     """
     found: tuple[set[Any], ...] = set(), set(), set(), set(), set(), set()
     taken = set[Taken]()
-    inner = tuple((x, "") for x in code.co_consts if isinstance(x, CodeType))
-    calls = given(code, later) if later else Given(made=inner)
-    for role, name, holder in uses(code, calls.at):
+    inner = tuple(x for x in code.co_consts if isinstance(x, CodeType))
+    first, *others = parts(code, later) if later else [Part(made=inner)]
+    own, running, held = Names(), [first], others
+    while running:      # what a variable holds counts where more is done with it than to give it
+        for part in running:
+            own = reduce(or_, [names_of(x, later) for x in part.made], own | Names(used=part.used))
+        running = [part for part in held if part.name in own.used]
+        held = [part for part in held if part not in running]
+    for role, name, holder in uses(code, frozenset[int]().union(*(part.at for part in held))):
         if holder is None:
             found[role].add(name)
         else:
@@ -110,15 +113,11 @@ def names_of(code: CodeType, later: frozenset[Chain] = frozenset()) -> Names:
         stored |= {key for key in code.co_consts if isinstance(key, str)}
     called: Finder = lambda text: "" if (text[0].opname, text[0].arg) == (CALL, 0) else None
     methods |= {UNSEEDED for name in {"default_rng", "RandomState"} & mentioned if "" in constants(code, name, called)}
-    own = Names(*map(frozenset, found[:MATCH]), taken=frozenset(taken), any_global=any_global,
-                any_attribute=any_attribute, later=callees(code), given_globals=calls.globals,
-                given_variables=calls.variables, used=calls.used)
-    parts = {*calls.made}
-    while new := {part for part in parts if not part[1] or part[1] in own.used}:
-        parts -= new
-        for part, _ in new:
-            own |= names_of(part, later)
-    return own
+    given = {*own.given}.union(*(part.ways for part in held))
+    for part in reversed(held):     # from a variable on goes what it holds
+        given |= {(*way, *rest) for way in part.ways for name, *rest in given if name == part.name}
+    return own | Names(*map(frozenset, found[:MATCH]), taken=frozenset(taken), any_global=any_global,
+                       any_attribute=any_attribute, later=callees(code), given=frozenset(given))
 
 
 def uses(code: CodeType, left: frozenset[int]) -> Iterator[tuple[int, Holder, Holder | None]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from inspect import getattr_static
 from itertools import accumulate
-from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
+from types import BuiltinMethodType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from stele.eager.handle import Handle
 from stele.eager.hooks import LEAVES
 from stele.ir.types import DType
 from stele.tracing import tree
-from stele.tracing.later import Chain
+from stele.tracing.later import PARTIAL, Chain
 from stele.tracing.names import Names, names_of
 from stele.tracing.taken import Lookups, attributes, computes, has
 from stele.tracing.tree import slots_of
@@ -32,7 +32,7 @@ CODE = FunctionType, type
 WRAPPED = property, staticmethod, classmethod, cached_property
 SCALARS: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
 METHODS = FunctionType, classmethod, staticmethod, type(list.append), type(list.__len__)     # as classes hold them
-LATER = {"callback": "stele.debug", "partial": "functools"}     # what calls later what it is given, and where it is
+LATER = ("stele.debug", "callback"), ("functools", PARTIAL)     # what calls later what it is given, and where it is
 CONSTRUCTORS = ("__new__", "__init__", "__post_init__")
 SHOWING = ("__repr__", "__str__", "__format__", "__getstate__", "__reduce__", "__del__")    # to look at
 PACKAGES = ("site-packages", "dist-packages")   # of other environments too
@@ -318,6 +318,8 @@ class State:
         if isinstance(x, FunctionType):
             if is_state_of(x.__module__) and not isinstance(getattr(x, "__wrapped__", None), Said):   # no memory
                 self.enter_function(x, path)
+        elif isinstance(x, BuiltinMethodType):
+            self.queue.append((None, x.__self__, path.rpartition(".")[0] or path))
         elif isinstance(x, MethodType):
             self.queue += [(None, x.__self__, path.rpartition(".")[0] or path), (None, x.__func__, path)]
         elif isinstance(x, partial):
@@ -352,13 +354,14 @@ class State:
             return self.queue.append((None, inner, path))
         self.lookups.note({(name,): f.__globals__[name] for name in names.globals & f.__globals__.keys()})
         self.lookups.learn(names, everything=names.any_attribute and own)
-        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+        cells = {name: Cell(cell) for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ())}
+        for name, cell in cells.items():
             if own if name == "__class__" else not names.later or name in names.used:
-                self.hold(Cell(cell), name, {0: name})      # our own code asks a class for what comes behind it alone
-            self.given += [(Slot(Cell(cell), 0, name), way) for first, *way in names.given_variables if first == name]
-        self.given += [(Slot(f.__globals__, first, first), way) for first, *way in names.given_globals
-                       if first in f.__globals__]
-        self.given_by |= {tuple(way) for _, *way in names.given_variables if way}
+                self.hold(cell, name, {0: name})      # our own code asks a class for what comes behind it alone
+        shared = [(first[0], way) for first, *way in names.given if isinstance(first, tuple)]
+        self.given += [(Slot(cells[first], 0, first), way) for first, *way in names.given if first in cells]
+        self.given += [(Slot(f.__globals__, name, name), way) for name, way in shared if name in f.__globals__]
+        self.given_by |= {tuple(way) for first, *way in names.given if way and isinstance(first, str)}
         if names.modules:
             above = accumulate((f.__globals__.get("__package__") or "").split("."), "{}.{}".format)
             imported = {f"{package}.{name}".strip(".") for package in ("", *above) for name in names.modules}
@@ -372,7 +375,7 @@ class State:
             self.codes.append((f, f.__code__, f.__defaults__))
             every = (key for key in f.__globals__ if names.any_global and not key.startswith("__"))
             self.hold(f.__globals__, "", None, names.globals.union(every))
-            self.space(f.__globals__, "", names.globals.union(first for first, *_ in names.given_globals))
+            self.space(f.__globals__, "", names.globals.union(name for name, _ in shared))
 
     def enter_entries(self, x: Any, path: str) -> None:
         """A list or dict: all entries count, of a long one of numbers its length and a few."""
@@ -470,9 +473,12 @@ class State:
 
 def found(f: FunctionType) -> Names:
     """The names that a function looks up, but for what it gives to `st.debug.callback`."""
-    names = names_of(f.__code__)
-    later = frozenset(way for way in names.later if is_later(f, way) and not names.any_global)
-    return names_of(f.__code__, later) if later else names._replace(later=later)
+    names, later = names_of(f.__code__), frozenset[Chain]()
+    if not names.any_global:
+        later = frozenset(way for way in names.later.union((name,) for name in names.globals) if is_later(f, way))
+    if all(way[-1] == PARTIAL for way in later):
+        return names._replace(later=frozenset())
+    return names_of(f.__code__, later)._replace(later=later)
 
 
 def is_later(f: FunctionType, way: Chain) -> bool:
@@ -480,7 +486,7 @@ def is_later(f: FunctionType, way: Chain) -> bool:
     x = f.__globals__.get(way[0])
     for name in way[1:]:
         x = getattr(x, name, None) if isinstance(x, ModuleType) else None
-    return getattr(x, "__module__", None) == LATER[way[-1]]
+    return isinstance(x, CODE) and (x.__module__, x.__qualname__) == LATER[way[-1] == PARTIAL]
 
 
 @cache

@@ -21,8 +21,9 @@ from stele.eager.hooks import LEAVES
 from stele.eager.live import Live, is_there, symbol
 from stele.errors import GraphError, TraceError
 from stele.ir.graph import Array, Graph, Parameter, Value, closed, label_of, walk
-from stele.ir.origin import setting
+from stele.ir.origin import lines, setting
 from stele.ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
+from stele.ops.called import Called
 from stele.tracing import tree
 from stele.tracing.arrays import original
 from stele.tracing.moving import rebase
@@ -150,7 +151,7 @@ class Traced:
     handles, slots and what is returned come by its results, and so do containers among the arguments that are
     `refilled` and arrays there that are `filled`. Handles that have `left` share memory with no others, once a result
     is written to them, if any. Which leaves of the arguments are numbers or texts in entries of dicts that were left
-    `unread`."""
+    `unread`, and classes of objects there that stay `whole`, as callbacks hold them."""
 
     graph: Graph
     handles: list[Handle]
@@ -170,6 +171,7 @@ class Traced:
     state: State = field(default_factory=lambda: State({}))
     arrays: list[Slot] = field(default_factory=list[Slot])
     unread: frozenset[int] = frozenset()
+    whole: frozenset[type] = frozenset()
     pure: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -225,7 +227,7 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
                                       LEAVES.changes))
             refilled = [x for x, old in given if not tree.same(watch.entries(x), old)]
             made = Collector(scope, state, symbols, arrays, leaves, watch).collect(y, sizes.guards, refilled)
-            made.unread = watch.unread()
+            made.unread, made.whole = watch.unread(), called_with(made.graph, watch, leaves)
     finally:
         with setting(SIZES, sizes):     # keys that are sizes are found by their numbers
             for record in state.records:
@@ -234,6 +236,22 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             x.parts, x.tie = parts, tie
     # once more where f has imported what is to be watched
     return made if state.absent.isdisjoint(sys.modules) else trace(f, spec, leaves, shapes, names, sizes)
+
+
+def called_with(graph: Graph, watch: Watch, leaves: Sequence[Any]) -> frozenset[type]:
+    """The classes of the objects among the arguments that callbacks hold. Raises TraceError where one holds a container
+    among them, which is of this trace alone.
+    """
+    kinds = set[type]()
+    for v, f in ((v, v.op.found.in_turn) for v in graph.everything if isinstance(v.op, Called)):
+        held = State({"": f}).seen
+        if copies := [x for k, x in held.items() if k in watch.held and len(watch.held[k].path) > 1]:
+            raise TraceError(f"what st.debug.callback calls holds a {type(copies[0]).__name__} among the arguments of "
+                             "a compiled function, and later calls have others", where=", ".join(lines(v.where)),
+                             hint="Pass it to the callback behind its function, to look at it; fill one that both find "
+                                  "outside, in a variable or an attribute.")
+        kinds |= {type(x) for x in leaves if id(x) in held}
+    return frozenset(kinds)
 
 
 def answered(traced: Traced) -> tuple[Graph, list[str]]:
