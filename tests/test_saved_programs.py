@@ -66,6 +66,29 @@ def test_a_training_step_goes_on_where_it_was(tmp_path: Path) -> None:
     assert "random numbers" in loaded.state
 
 
+def test_seeds_reach_what_was_read(tmp_path: Path) -> None:
+    rng = st.random.Generator(5)
+    draw = compiled(lambda x: (x + st.rand(3), rng.normal(size=2)), st.zeros(3))
+    first, other = back(draw, tmp_path), back(draw, tmp_path)
+    assert {*first.state} == {"random numbers", "generator"}
+    plainly = draw(st.zeros(3))
+    for loaded in (first, other):       # each goes on where the saved one stood
+        assert all(a.tolist() == b.tolist() for a, b in zip(loaded(st.zeros(3)), plainly, strict=True))
+    behind = back(compiled(lambda x: first(x)[0] * 2, st.zeros(3)), tmp_path)
+    calls = [lambda: first(st.zeros(3))[0], lambda: st.rand(3), lambda: other(st.zeros(3))[0],
+             lambda: behind(st.zeros(3)) / 2]
+    own = [loaded.state["generator"].tolist() for loaded in (first, other)]
+    st.manual_seed(7)
+    assert [loaded.state["generator"].tolist() for loaded in (first, other)] == own
+    drawn = [call().tolist() for call in calls]
+    st.default_generator.manual_seed(7)
+    assert [draw(st.zeros(3))[0].tolist() for _ in calls] == drawn and len({*map(str, drawn)}) == len(drawn)
+    st.manual_seed(7)
+    again = back(first, tmp_path)       # as it was when it was saved, until the next seed
+    assert st.rand(3).tolist() == drawn[0] == again(st.zeros(3))[0].tolist()
+    assert [loaded.variants[0].compiled.traces for loaded in (first, other, behind)] == [1] * 3
+
+
 class Parts(nn.Module):
     """Modules in containers of every kind."""
 

@@ -29,6 +29,14 @@ NEXT = np.array([0, 0, 1, 0], np.uint32)
 DRAW = "draw"       # label of a key that was drawn outside of a compiled function
 DRAWN: WeakKeyDictionary[Value, Stream] = WeakKeyDictionary()   # by such a key
 STREAMS: WeakSet[Stream] = WeakSet()
+JOINING: WeakKeyDictionary[Joining, Stream] = WeakKeyDictionary()
+
+
+class Joining:
+    """What has random numbers of its own until a stream is seeded, and then draws from that."""
+
+    def draw_from(self, state: Tensor) -> None:
+        """Draws from the stream of this state from now on."""
 
 
 class Stream:
@@ -40,8 +48,10 @@ class Stream:
         STREAMS.add(self)
 
     def seed(self, seed: int) -> None:
-        """Starts the stream of this seed from its beginning."""
+        """Starts the stream of this seed from its beginning, also for those that join it then."""
         self.state.assign(words(seed))
+        for x in [x for x, stream in JOINING.items() if stream is self]:
+            x.draw_from(self.state)
 
     def state_dict(self) -> dict[str, Tensor]:
         """The seed and the count of draws, as they are now: what is drawn later does not move them on."""

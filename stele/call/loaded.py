@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from stele.arrays.generator import GENERATOR
+from stele.arrays.streams import JOINING, Joining
 from stele.arrays.tensor import Operands, Tensor, constant
 from stele.arrays.views import leave
 from stele.call.compiled import Compiled
-from stele.call.stored import FORMAT, PLAIN, written
+from stele.call.stored import FORMAT, PLAIN, RANDOM, written
 from stele.eager.handle import GRAD
 from stele.eager.live import cut, is_symbolic, is_there
 from stele.errors import ArgumentError, DataError, DTypeError, ShapeError, SteleError
@@ -33,11 +35,12 @@ from stele.transform.retype import bind
 DEEPEST = 64        # containers within each other
 
 
-class Loaded(Opaque, Naming):
+class Loaded(Opaque, Naming, Joining):
     """A program that `st.load` has read: called as the function that was saved, by Python code that is not there.
 
     `state` has the tensors that it reads and rebinds, by name: assign to them, or put others in their place. It runs
-    compiled, differentiates by its arguments and by `state`, and may be part of any other function.
+    compiled, differentiates by its arguments and by `state`, and may be part of any other function. Random numbers go
+    on from where the saved one stood, until `st.manual_seed` starts those of the whole program, which it draws then.
 
     >>> double = st.compile(lambda x: x * 2)
     >>> _ = double(st.ones(2))
@@ -57,9 +60,13 @@ class Loaded(Opaque, Naming):
             self.state[name].requires_grad_()
         options = Options(precision=data["precision"], without=frozenset(data["without"]))
         self.variants = [Variant(self.name, record, self.state, options) for record in data["programs"]]
+        JOINING[self] = GENERATOR
 
     def __reduce__(self) -> Any:
         return loaded, (self.stored(),)
+
+    def draw_from(self, state: Tensor) -> None:
+        self.state.update({name: state for name in self.state if name.endswith(RANDOM)})
 
     def inside(self) -> tuple[Any, ...]:
         return self.state,

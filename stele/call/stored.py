@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from stele.arrays.generator import GENERATOR
 from stele.arrays.streams import stream_of
 from stele.arrays.tensor import Tensor, tensor
 from stele.call.compiled import Compiled, Method
@@ -25,7 +26,7 @@ from stele.tracing.trace import Part
 FORMAT = 1
 """What the records of a file mean: another number where an older reader would take them for something else."""
 RANDOM = "random numbers"
-"""What the state of a generator is called: how far its numbers are drawn."""
+"""What the state of the generator that all draw from is called: how far its numbers are drawn."""
 Program = Compiled[..., Any] | Method[..., Any] | Function
 PLAIN = bool, int, float, str, type(None)
 CALL = "Call it once with arguments of the kind that it is to take, each a tensor of its own, and save it then."
@@ -238,9 +239,12 @@ class Recorder:
         base, key = self.plan.getters[h]
         if base is None:
             return ["argument", self.arguments.number[key]]
+        if (held := base[key]) is GENERATOR.state:
+            return ["state", self.states.name(held, RANDOM)]
         paths = [slot.path for slot in self.traced.state.tensors.get(id(self.traced.handles[h]), ())]
-        name = min(paths, key=lambda path: (path.endswith("]"), len(path), path), default="state")
-        return ["state", self.states.name(base[key], RANDOM if stream_of(base[key]) else name)]
+        name = min(paths, key=lambda path: (path.endswith("]"), len(path), path),
+                   default="generator" if stream_of(held) else "state")
+        return ["state", self.states.name(held, name)]
 
     def cell(self, slot: Slot) -> list[Any]:
         """The state that a slot holds."""

@@ -32,7 +32,7 @@ FLAGGED = ("LOAD_GLOBAL", "LOAD_ATTR") if SINGLE else ("LOAD_GLOBAL",)      # wh
 
 class Part(NamedTuple):
     """Instructions of a code, by their places: those that make what a variable of this `name` holds, or without a name
-    what is called later, and look at nothing; or all others. The names that they follow, from a global or a variable on,
+    what is called later, and look at nothing; or all others. The names that they follow, from globals and variables on,
     the variables that they use, and the code of functions that they make.
     """
 
@@ -167,8 +167,8 @@ class Text:
     def part(self, name: str, at: Iterable[int]) -> Part:
         """What instructions are for."""
         steps = {k: self.steps[k] for k in at}
-        ways = (((i.argval,) if i.opname == "LOAD_GLOBAL" else i.argval,
-                 *(j.argval for j in self.steps[k + 1:self.end(k) + 1])) for k, i in steps.items() if i.opname in FINDING)
+        ways = (((i.argval,) if i.opname == "LOAD_GLOBAL" else i.argval, *(
+            j.argval for j in self.steps[k + 1:self.end(k) + 1])) for k, i in steps.items() if i.opname in FINDING)
         used = (i.argval for i in steps.values() if i.opname == "LOAD_FAST" or (
             i.opcode in dis.hasfree and i.opname not in (CAPTURE, "MAKE_CELL", "COPY_FREE_VARS")))
         return Part(name, frozenset(i.offset for i in steps.values()), frozenset(ways), frozenset(used),

@@ -257,8 +257,8 @@ class State:
         self.lookups = Lookups(self.count, everything)
         self.absent: set[str] = set()       # modules that code imports, and that nobody has imported yet
         self.waiting: dict[str, list[tuple[Slot, Any, Any]]] = {}
-        self.given: list[tuple[Slot, Sequence[str]]] = []    # what is called later, by the attributes on the way to it
-        self.given_by: set[Chain] = set()           # attributes of variables, on such ways
+        self.given: list[tuple[Slot, Sequence[Any]]] = []    # what is called later, by the attributes on the way to it
+        self.given_by: set[tuple[Any, ...]] = set()     # attributes of variables, on such ways
         self.seen: dict[int, Any] = {}
         self.classes: set[type] = set()     # of objects, whose code is waiting
         self.namespaces: dict[type, MappingProxyType[str, Any]] = {}    # one for each class: `vars` gives a new one
