@@ -11,6 +11,7 @@ import pytest
 
 import stele as st
 from stele import nn, optim
+from stele.eager.live import is_there
 from stele.errors import ArgumentError, TraceError
 
 CYCLED = "OneCycleLR(o, 0.2, 30)", "CyclicLR(o, 0.01, [0.2, 0.4], 2, 3, mode='exp_range', gamma=0.9)"
@@ -237,9 +238,11 @@ def test_a_function_of_the_step_that_raises_leaves_all_as_it_was(kind):
     step()
     before = where()
     fails.assign(1)
-    with pytest.raises(kind, match="no rate"):
+    with pytest.raises(kind, match="no rate") as caught:
         step()
     assert where() == before
+    said = " ".join(getattr(caught.value, "__notes__", []))
+    assert ("This was raised by LambdaLR.step at test_schedules.py:" in said) is (kind is ValueError)
     fails.assign(0)
     step()
     assert schedule.count == 2 and optimizer.param_groups[0]["lr"] == float(np.float32(0.5 / 3).astype(str))
@@ -252,6 +255,21 @@ def test_errors_of_schedules_come_through_programs():
     with pytest.raises(ArgumentError, match="ends at step 2, asked for step 3"):
         step(st.ones(1))
     assert schedule.count == 2
+
+
+def test_numbers_set_outside_are_there_at_once():
+    _, optimizer, schedule = made(lambda o: optim.ExponentialLR(o, 0.5))
+    before = optimizer.lr.value
+    schedule.step()
+    optimizer.lr = st.tensor(0.25) * 2
+    assert not is_there(optimizer.lr.value)
+    for new in (0.125, 3, np.float64(0.75), True):
+        optimizer.param_groups[0]["lr"] = new
+        assert is_there(optimizer.lr.value) and float(optimizer.lr) == new
+    assert float(st.Tensor(before)) == 0.5 and optimizer.lr.dtype == st.float32
+    with pytest.raises(TypeError, match="Cannot cast"):
+        schedule.last_epoch = 1.5
+    assert schedule.last_epoch == 1
 
 
 def test_a_group_that_is_added_goes_on_from_its_own_rate():

@@ -65,6 +65,10 @@ class Called(Op):
         return self.code is not None or self.function in CODES
 
     @property
+    def name(self) -> str:
+        return self.function.partition("#")[0]
+
+    @property
     def found(self) -> Code:
         """The code, which text knows by its name alone."""
         code = self.code or CODES.get(self.function)
@@ -109,7 +113,7 @@ class Called(Op):
 def refuse_turns(graphs: Iterable[Graph], what: str) -> None:
     """Raises TraceError for prints and callbacks in graphs that examples leave at their own steps or do not take."""
     for v in (v for graph in graphs for v in graph.everything if isinstance(v.op, Called) and v.op.found.in_turn):
-        raise TraceError(f"st.{v.op.function.partition('#')[0]} stands in {what} under st.vmap, where it is computed "  # type: ignore[attr-defined]
+        raise TraceError(f"st.{v.op.name} stands in {what} under st.vmap, where it is computed "
                          "for all of them", where=", ".join(lines(v.where)),
                          hint="Put it in front of it or behind it, or call the function for one example.")
 

@@ -13,8 +13,10 @@ import numpy as np
 from stele.arrays import functions as F
 from stele.arrays.creation import zeros_like
 from stele.arrays.tensor import Tensor, tensor
+from stele.backend.buffers import Buffer
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import TRACING, enable_grad, no_grad
+from stele.eager.live import held_as, result
 from stele.errors import ArgumentError, DataError, GraphError, kind
 from stele.interop.keywords import answering
 from stele.interop.names import OPTIMIZER
@@ -64,13 +66,16 @@ class Group:
 
     @lr.setter
     def lr(self, new: float | Tensor) -> None:
-        self.rate.assign(new)
+        if TRACING.get() is None and isinstance(new, float | int):
+            put(self.rate, new)
+        else:
+            self.rate.assign(new)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"this group has no {name!r}, but lr, {', '.join(self.options())}")
 
     def __setattr__(self, name: str, new: Any) -> None:
-        if self.optimizer is None or name not in self.options() or is_moved(new):
+        if self.optimizer is None or name in OWN or name not in vars(self) or is_moved(new):
             super().__setattr__(name, new)
         else:
             self.optimizer.change(self, name, new)
@@ -92,6 +97,13 @@ class Group:
     def __repr__(self) -> str:
         rate = "traced" if TRACING.get() is not None else f"{float(self.rate):g}"
         return ", ".join([f"lr={rate}", *(f"{name}={x}" for name, x in self.options().items())])
+
+
+def put(x: Tensor, new: float) -> None:
+    """Has a tensor of one number hold another one, at once: as an expression it would be computed by a program."""
+    buffer = Buffer.empty(x.dtype, ())
+    np.copyto(buffer.writable(), new)
+    x.value = result(held_as(x.dtype.name, ()), x.value.where, buffer)
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from stele.ir.types import HOME, TupleType, float64
 from stele.ops.arguments import is_series, sequence
 from stele.ops.called import Called, Code
 from stele.optim.checks import checked
-from stele.optim.optimizer import Optimizer, needs_optimizer
+from stele.optim.optimizer import Optimizer, needs_optimizer, put
 from stele.saving import options_of
 
 CODES: WeakValueDictionary[int, Code] = WeakValueDictionary()
@@ -46,8 +46,8 @@ class Kept:
     def __set__(self, x: object, new: Any) -> None:
         if self.name not in vars(x):
             vars(x)[self.name] = tensor(new, dtype=self.dtype, device=HOME)
-        elif TRACING.get() is None:     # at once: as an expression it would be computed by a program
-            vars(x)[self.name].value = known(np.array(new).astype(self.dtype, casting="same_kind"))
+        elif TRACING.get() is None:
+            put(vars(x)[self.name], new)
         else:
             vars(x)[self.name].assign(new)
 

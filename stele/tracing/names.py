@@ -3,8 +3,7 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, reduce
-from operator import or_
+from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -87,7 +86,9 @@ def names_of(code: CodeType, later: frozenset[Chain] = frozenset()) -> Names:
     own, running, held = Names(), [first], others
     while running:      # what a variable holds counts where more is done with it than to give it
         for part in running:
-            own = reduce(or_, [names_of(x, later) for x in part.made], own | Names(used=part.used))
+            own |= Names(used=part.used)
+            for x in part.made:
+                own |= names_of(x, later)
         running = [part for part in held if part.name in own.used]
         held = [part for part in held if part not in running]
     for role, name, holder in uses(code, frozenset[int]().union(*(part.at for part in held))):
