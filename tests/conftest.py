@@ -7,6 +7,7 @@ import signal
 import tempfile
 import threading
 from collections import Counter
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import settings
@@ -102,6 +103,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if find_spec("jax"):    # before anybody loads Keras, which runs on TensorFlow unless told otherwise
+        os.environ["KERAS_BACKEND"] = "jax"
     if "STELE_CACHE" not in os.environ:
         config.stash[MADE] = os.environ["STELE_CACHE"] = tempfile.mkdtemp(prefix="stele-tests-")
 

@@ -86,9 +86,8 @@ def names_of(code: CodeType, later: frozenset[Chain] = frozenset()) -> Names:
     own, running, held = Names(), [first], others
     while running:      # what a variable holds counts where more is done with it than to give it
         for part in running:
-            own |= Names(used=part.used)
-            for x in part.made:
-                own |= names_of(x, later)
+            for names in (Names(used=part.used), *(names_of(x, later) for x in part.made)):
+                own |= names
         running = [part for part in held if part.name in own.used]
         held = [part for part in held if part not in running]
     for role, name, holder in uses(code, frozenset[int]().union(*(part.at for part in held))):
