@@ -258,9 +258,9 @@ def drawing(graph: Graph, place: int, draws: int) -> Graph:
 
 
 def renewed(results: Sequence[Value]) -> list[Value]:
-    """Results of what tensors are now, where expressions took them as they were when they were written. What follows from
-    parameters follows from what they are now; a tensor without gradients that expressions took at several times, such as
-    a count, stays what it was each time.
+    """Results of what tensors are now, where expressions took them as they were when they were written. What follows
+    from parameters follows from what they are now; a tensor without gradients that expressions took at several times,
+    such as a count, stays what it was each time.
     """
     symbolic = set[Value]()
     for v in walk(results):

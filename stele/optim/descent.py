@@ -79,8 +79,9 @@ class ASGD(Counting):
     """Averaged stochastic gradient descent over `parameters` (Polyak and Juditsky, 1992), in PyTorch's form.
 
     p -= e * (g + `lambd` * p), where e is `lr` at first, and behind step t lr / (1 + lambd * lr * t) ** `alpha`: a rate
-    that a schedule sets counts from the step after the next on. From step `t0` on the mean of p is gathered, `optimizer.states[k].mean`. `weight_decay` adds weight_decay * p to the
-    gradient g first, `maximize` goes up. Raises GraphError for no parameters and for what requires no gradients.
+    that a schedule sets counts from the step after the next on. From step `t0` on the mean of p is gathered,
+    `optimizer.states[k].mean`. `weight_decay` adds weight_decay * p to the gradient g first, `maximize` goes up. Raises
+    GraphError for no parameters and for what requires no gradients.
 
     >>> x = st.tensor([4.0], requires_grad=True)
     >>> optimizer = optim.ASGD([x], lr=0.25, t0=0)

@@ -146,7 +146,7 @@ def settled(results: Sequence[Value], updates: Sequence[tuple[Handle, Value]]
 
 
 def unmarked(results: Sequence[Value], meaning: dict[Value, Value]) -> list[Value]:
-    """Results without marks, where some values have another `meaning`, to which those that are walked through are added."""
+    """Results without marks, where some values have another `meaning`, to which all that are walked through come."""
     def make(v: Value, args: list[Value]) -> Value:
         return args[0].args[v.op.k] if isinstance(v.op, Item) and marks(v.args[0]) else rebuild(v, args)
     return replaced(results, meaning, is_there, make)
