@@ -33,9 +33,10 @@ def test_no_digest_is_of_a_case_that_is_gone() -> None:
 
 def test_every_kind_of_kernel_and_every_algorithm_is_emitted() -> None:
     """A kernel that the compiler makes, or an algorithm of convolutions that it chooses, which no case asks for is not
-    held. Libraries are those of one machine."""
-    reports = [Report() for _ in CASES for _ in MACHINES]
-    for report, (name, target) in zip(reports, product(CASES, MACHINES.values()), strict=True):
+    held. Libraries are those of one machine; of two machines one or the other has every algorithm."""
+    machines = MACHINES["sapphire"], MACHINES["neon"]
+    reports = [Report() for _ in CASES for _ in machines]
+    for report, (name, target) in zip(reports, product(CASES, machines), strict=True):
         write(request(name, target), lambda module: None, report)
     kinds = {kind.__name__.lower() for kind in (*get_args(Launched), Host)} - {"library"}
     assert kinds <= {note.kind for report in reports for note in report.kernels}

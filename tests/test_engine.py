@@ -86,9 +86,9 @@ def test_the_steady_state_maps_no_pages(cnn: Trainer) -> None:
     for _ in range(3):
         cnn.train_on_batch((x, y))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(50):
+    for _ in range(12):
         cnn.train_on_batch((x, y))
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 100
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 24
 
 
 def test_a_dead_intermediate_is_one_kernel_and_one_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,21 +106,21 @@ def test_a_dead_intermediate_is_one_kernel_and_one_buffer(monkeypatch: pytest.Mo
     np.testing.assert_allclose(found, b.numpy() * a.numpy() + 1, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("dims", "most"), [(DIMS, 1), ({}, 2)])
-def test_all_batches_run_the_same_program(dims: Any, most: int) -> None:
+def test_all_batches_run_the_same_program() -> None:
     st.manual_seed(1)
     model = Cnn(1, 8)
-    step = st.compile(gradients_of(model), dims=dims)
+    steps = [st.compile(gradients_of(model), dims=dims) for dims in (DIMS, {})]
     exact = st.compile(gradients_of(model), backend="reference")
     rng = np.random.default_rng(0)
     for n in BATCHES:
         x, y = rng.random((n, 1, 8, 8), np.float32), rng.integers(0, 10, n)
         st.manual_seed(SEED)
-        found = step(x, y)
-        st.manual_seed(SEED)
-        for got, expected in zip(found, exact(x, y), strict=True):
-            assert distance(got.numpy(), expected.numpy()) < 1e-5, n
-    assert step.compiles <= most
+        expected = exact(x, y)
+        for step in steps:
+            st.manual_seed(SEED)
+            for got, wanted in zip(step(x, y), expected, strict=True):
+                assert distance(got.numpy(), wanted.numpy()) < 1e-5, n
+    assert steps[0].compiles <= 1 and steps[1].compiles <= 2
 
 
 def features() -> tuple[Any, tuple[Array, ...]]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from stele.backend import garbage
 from stele.backend.cpu import cache
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,7 +59,7 @@ LOADING = "import_module", "__import__"
 # Numbers that a tool writes are data: no line count holds them.
 GENERATED = ("stele/kernel/tables.py",)
 
-CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 39_270, 400, 600, 40, 200
+CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 39_414, 400, 600, 40, 200
 FILES = sorted(HOUSE.rglob("*.py"))
 
 
@@ -103,6 +104,14 @@ def loaded(node: ast.AST) -> str | None:
         case ast.Call(func=ast.Name(name) | ast.Attribute(attr=name), args=[x, *_]) if name in LOADING:
             return str(x.value) if isinstance(x, ast.Constant) else "?"
     return None
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trees() -> Iterator[None]:
+    """Syntax trees are no garbage while these tests run, and behind them they go."""
+    with garbage.kept():
+        yield
+    parsed.cache_clear()
 
 
 @functools.cache

@@ -23,6 +23,12 @@ define {type} @f({type} %x) {{
 """
 
 
+@pytest.fixture(autouse=True)
+def anew() -> None:
+    """What tests before have compiled is not there."""
+    jit.OBJECTS.clear()
+
+
 def _twice(loaded: Loaded) -> int:
     return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(loaded["twice"])(21)
 
@@ -44,7 +50,19 @@ def test_a_module_object_will_do() -> None:
 
 
 def test_code_is_the_same_bytes_every_time() -> None:
-    assert jit.compile_module(TWICE, detect()).pack() == jit.compile_module(TWICE, detect()).pack()
+    first = jit.compile_module(TWICE, detect()).pack()
+    jit.OBJECTS.clear()
+    assert jit.compile_module(TWICE, detect()).pack() == first
+
+
+def test_a_module_of_two_programs_is_compiled_once() -> None:
+    times = jit.Times()
+    for _ in range(2):
+        with jit.Modules(detect(), times=times) as modules:
+            modules.add(TWICE)
+            modules.add(TWICE.replace("twice", f"other{times.compiled}"), quick=True)
+        assert _twice(load(modules.image)) == 42
+    assert times.compiled == 3
 
 
 @pytest.mark.parametrize("name, type", [("expf", "float"), ("llvm.exp.f32", "float"), ("llvm.sin.f64", "double"),

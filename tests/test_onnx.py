@@ -21,21 +21,19 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 from stele.interop import onnx as so  # noqa: E402
 
-SUITE = dict(onnx_suite.cases())
-COMPILED = dict(onnx_suite.cases(compiled=True))
-EVERY = 12      # of the suite: `python -m tests.long_onnx` runs it whole
+EVERY = 36      # of the suite: `python -m tests.long_onnx` runs it whole
 
 
-@pytest.mark.parametrize("name", [name for name in SUITE if name not in onnx_suite.EXCLUDED][::EVERY])
 @pytest.mark.filterwarnings("ignore")
-def test_suite(name: str) -> None:
-    SUITE[name]()
-
-
-@pytest.mark.parametrize("name", [name for name in SUITE if name not in onnx_suite.EXCLUDED][7::4 * EVERY])
-@pytest.mark.filterwarnings("ignore")
-def test_suite_compiled(name: str) -> None:
-    COMPILED[name]()
+def test_suite(subtests: pytest.Subtests) -> None:
+    """One test, as the wheel computes for ten seconds what all cases of the suite are given."""
+    suite, compiled = (dict(onnx_suite.cases(is_compiled)) for is_compiled in (False, True))
+    assert set(onnx_suite.EXCLUDED) <= set(suite)
+    names = [name for name in suite if name not in onnx_suite.EXCLUDED]
+    for style, cases, chosen in (("", suite, names[::EVERY]), ("compiled", compiled, names[7::EVERY + EVERY // 3])):
+        for name in chosen:
+            with subtests.test(style, name=name):
+                cases[name]()
 
 
 GRAPH = """<ir_version: 8, opset_import: ["": 16]> g (float[2,3] x, bool b) => (float[n] y, int64[2] s)
@@ -62,10 +60,6 @@ def test_graphs_of_a_folder_are_compared_as_they_are_and_rewritten(tmp_path: Pat
     for _, run in every:
         with pytest.raises(AssertionError):
             run()
-
-
-def test_what_is_excluded_is_there() -> None:
-    assert set(onnx_suite.EXCLUDED) <= set(SUITE)
 
 
 def model(nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any], weights: dict[str, Any] | None = None,

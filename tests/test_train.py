@@ -247,24 +247,24 @@ with Stop() as stop:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
-@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_signals_save_first_and_the_run_goes_on(number: int, code: int, tmp_path: Path) -> None:
+def test_signals_save_first_and_the_run_goes_on(tmp_path: Path) -> None:
     folder = str(fashion(tmp_path / "fashion", packed=False, count=256))
-    for name in ("whole", "parts"):
+    for name, number, ended in (("whole", 0, 0), ("term", signal.SIGTERM, 143), ("hup", signal.SIGHUP, 129)):
         command = [sys.executable, "-u", "-m", "stele", "train", "cnn", "--data", folder, "--epochs", "3", "--out",
                    name]
         process = subprocess.Popen(command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env={**os.environ, "PYTHONPATH": str(ROOT)},     # nohup ignores SIGHUP
                                    preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
         assert process.stdout and process.stdout.readline().startswith("epoch 1/3")
-        if name == "parts":
+        if number:
             process.send_signal(number)
         _, error = process.communicate(timeout=120)
-        assert process.returncode == (code if name == "parts" else 0), error
-    assert told(tmp_path / "parts")[0] == "interrupted"
-    done = stele("train", "--resume", "parts", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert bits(tmp_path / "parts") == bits(tmp_path / "whole") and told(tmp_path / "parts") == told(tmp_path / "whole")
+        assert process.returncode == ended, error
+    for name in ("term", "hup"):
+        assert told(tmp_path / name)[0] == "interrupted"
+        done = stele("train", "--resume", name, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert bits(tmp_path / name) == bits(tmp_path / "whole") and told(tmp_path / name) == told(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("words, message", [

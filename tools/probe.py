@@ -26,13 +26,19 @@ FEATURES = "-prefer-256-bit" if X86 else "+neon"
 
 @dataclass(frozen=True)
 class Probe:
-    """A compiled formula: call it with arrays of the declared dtypes; `assembly` is what runs."""
+    """A compiled formula: call it with arrays of the declared dtypes."""
 
     dtypes: tuple[DType, ...]
     result: DType
     lanes: int
-    assembly: str
+    text: str
+    machine: llvm.TargetMachine
     engine: llvm.ExecutionEngine
+
+    @property
+    def assembly(self) -> str:
+        """What runs, to be read."""
+        return self.machine.emit_assembly(llvm.parse_assembly(self.text))
 
     def __call__(self, *arrays: Arrays) -> Arrays:
         """The formula on every element; lengths that are no multiple of the lanes are padded with the last element."""
@@ -59,12 +65,12 @@ def probe(formula: Formula, dtypes: Sequence[DType], result: DType, level: str =
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=FEATURES, opt=2)
-    module = llvm.parse_assembly(str(loop(formula, dtypes, result, lanes, fused)))
+    text = str(loop(formula, dtypes, result, lanes, fused))
+    module = llvm.parse_assembly(text)
     module.verify()
-    assembly = machine.emit_assembly(module)
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    return Probe(tuple(dtypes), result, lanes, assembly, engine)
+    return Probe(tuple(dtypes), result, lanes, text, machine, engine)
 
 
 def loop(formula: Formula, dtypes: Sequence[DType], result: DType, lanes: int, fused: bool) -> ir.Module:

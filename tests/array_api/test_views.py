@@ -236,12 +236,12 @@ def test_a_loop_over_rows_writes_them() -> None:
 def test_many_writes_keep_no_history() -> None:
     x = st.zeros((2, 3))
     y = x[0]
-    for _ in range(3000):
+    for _ in range(1100):       # Python's stack is 1,000 calls deep
         y += 1
-    assert x.tolist() == [[3000] * 3, [0] * 3]
-    for _ in range(3000):
+    assert x.tolist() == [[1100] * 3, [0] * 3]
+    for _ in range(1100):
         x[1][1:] += 1
-    assert x.tolist() == [[3000] * 3, [0, 3000, 3000]]
+    assert x.tolist() == [[1100] * 3, [0, 1100, 1100]]
     parts = [x[0] for _ in range(100)]
     del parts
     views = [x[1] for _ in range(50)]

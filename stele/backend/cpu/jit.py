@@ -20,10 +20,12 @@ from llvmlite.utils import get_library_name
 
 from stele.backend import garbage
 from stele.backend.cpu import symbols
+from stele.backend.cpu.cache import digest
 from stele.backend.cpu.image import Image
 from stele.backend.cpu.link import link
 from stele.backend.cpu.target import Target
 from stele.backend.locks import COMPILING
+from stele.backend.newest import Newest
 from stele.backend.workers import begun
 from stele.errors import CompileError
 
@@ -31,6 +33,9 @@ HEAD = re.compile(r"^define [^{\n]*(?<! )", re.MULTILINE)
 SUBNORMALS = r'\g<0> "denormal-fp-math"="dynamic"'
 """Programs with products take subnormal numbers for zeros, others do not, and they share kernels: LLVM is told that it
 cannot know, or `x == 0 or isinf(x)` becomes a question about bits."""
+OBJECTS: Newest[str, bytes] = Newest(1 << 10)
+"""Code of the newest modules, by what it is made of: programs have kernels in common, as do a function that is traced
+again, and what is planned for less memory."""
 TURN = 2e-4     # seconds that a thread coming from LLVM waits for the one that writes Python objects, at most
 
 
@@ -96,8 +101,7 @@ class Modules:
     def __init__(self, target: Target, allowed: Collection[str] = symbols.KERNEL, times: Times = TOTAL) -> None:
         self.target, self.allowed, self.times = target, allowed, times
         self.texts: list[str] = []
-        self._quick: set[int] = set()
-        self._waiting: SimpleQueue[int | None] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[int, str, bool] | None] = SimpleQueue()
         self._done: dict[int, bytes] = {}
         self._errors: list[BaseException] = []
         self._threads: list[threading.Thread] = []
@@ -109,14 +113,16 @@ class Modules:
     def add(self, module: str | ir.Module, quick: bool = False) -> None:
         """Begins with one more module, of which only the text is kept: it is taken apart. A `quick` one takes a fifth
         of the time, and its code, which should be what runs once a call, is written as it comes."""
-        if len(self._threads) < self.target.cores:
-            self._threads.append(begun(self._work, "stele-llvm"))
-        self.texts.append(str(module))
+        k, text = len(self.texts), str(module)
+        self.texts.append(text)
         if isinstance(module, ir.Module):
             forget(module)
-        if quick:
-            self._quick.add(len(self.texts) - 1)
-        self._waiting.put(len(self.texts) - 1)
+        if known := OBJECTS.get(key := digest(text, self.target.key, str(quick))):
+            self._done[k] = known
+            return
+        if len(self._threads) < self.target.cores:
+            self._threads.append(begun(self._work, "stele-llvm"))
+        self._waiting.put((k, key, quick))
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         try:
@@ -135,9 +141,10 @@ class Modules:
 
     def _work(self) -> None:
         tools = _tools(self.target)
-        while (k := self._waiting.get()) is not None and not self._errors:
+        while (asked := self._waiting.get()) is not None and not self._errors:
+            k, key, quick = asked
             try:
-                self._done[k] = tools.object(self.texts[k], self.target, self.times, k in self._quick)
+                self._done[k] = OBJECTS[key] = tools.object(self.texts[k], self.target, self.times, quick)
                 self.times.compiled += 1
             except BaseException as error:
                 self._errors.append(error)
