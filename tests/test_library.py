@@ -171,7 +171,7 @@ def test_every_name_is_taken_by_a_compiler(tmp_path: Path) -> None:
         return n + int, y * arena
 
     x = normal(4)
-    dims = {"n": {0: "n"}, "int": {0: "for"}, "y": {0: "threads"}, "arena": {0: "main"}}
+    dims = {"n": {0: "n"}, "int": {0: "goto"}, "y": {0: "threads"}, "arena": {0: "main"}}
     compiled(f, x, x + 1, x, x, dims=dims).export_library(tmp_path, "p")
     ran(tmp_path, "cc", "-Wall", "-Werror", "-fsyntax-only", "-I.", "example.c")
 

@@ -94,7 +94,7 @@ def agree(made: Any, given: dict[str, Any], want: Sequence[Any], read_back: bool
 @pytest.mark.filterwarnings("ignore")
 def test_every_op(number: int, case: Case) -> None:
     graph = case.graph()
-    if case.op.name in NONE:
+    if type(case.op).__name__ in NONE:
         with pytest.raises(GraphError, match=case.op.name):
             model_of(graph)
         return

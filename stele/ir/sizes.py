@@ -139,7 +139,7 @@ class Size:
 def size(name: str) -> Size:
     """The named size itself."""
     if not name.isidentifier() or iskeyword(name):
-        raise ShapeError(f"a size needs a name that is an identifier, got {name!r}; write for example 'batch'")
+        raise ShapeError(f"a size needs a name that a variable may have, got {name!r}; write for example 'batch'")
     return Size((((Named(name),), 1),))
 
 
