@@ -411,6 +411,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     code, said = command(capsys, "run", path, "--input", f"x={x}", "--out", tmp_path / "y.npz", "--threads", 1)
     assert code == 0 and "output       y: float32 [5, 2]" in said and "ms at first" in said
     np.testing.assert_allclose(np.load(tmp_path / "y.npz")["y"], model(st.ones(5, 3)).numpy(), rtol=1e-6)
+    np.savez(tmp_path / "one.npz", whatever=np.ones((5, 3), "f4"))
+    np.savez(tmp_path / "two.npz", x=np.ones((5, 3), "f4"), z=np.ones(2))
+    assert [command(capsys, "run", path, "--input", f"x={tmp_path / name}.npz")[0] for name in ("one", "two")] == [0, 0]
+    np.savez(tmp_path / "two.npz", a=np.ones((5, 3), "f4"), b=np.ones(2))
+    assert "2 arrays, and none is called 'x'" in command(capsys, "run", path, "--input", f"x={tmp_path}/two.npz")[1]
     code, said = command(capsys, "check", path, "--dim", "batch=7")
     assert code == 0 and "well-formed" in said and "equal        y: float32 [7, 2]" in said
 

@@ -86,16 +86,17 @@ def given(module: OnnxModule, options: OnnxOptions) -> dict[str, Array]:
     for name in options.inputs.keys() - set(names):
         raise ArgumentError(f"the model has no input {name!r}; it has {', '.join(names)}")
     rng = np.random.default_rng(0)
-    return {i.name: stored(options.inputs[i.name]) if i.name in options.inputs else drawn(i, options.dims, rng)
+    return {i.name: stored(options.inputs[i.name], i.name) if i.name in options.inputs else drawn(i, options.dims, rng)
             for i in module.inputs if i.kind != "optional"}
 
 
-def stored(path: Path) -> Array:
-    """The array in a file."""
+def stored(path: Path, name: str) -> Array:
+    """The array in a file: of several, that of the input's name."""
     found = read_npz(path)
-    if "" not in found:
-        raise DataError(f"{path} holds {len(found)} arrays, and one is needed", hint="Write it with numpy.save.")
-    return found[""]
+    if len(found) != 1 and name not in found:
+        raise DataError(f"{path} holds {len(found)} arrays, and none is called {name!r}",
+                        hint=f"Write it with numpy.save, or numpy.savez(path, **{{{name!r}: x}}).")
+    return found[name] if name in found else next(iter(found.values()))
 
 
 def drawn(i: Input, dims: Mapping[str, int], rng: np.random.Generator) -> Array:

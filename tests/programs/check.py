@@ -208,12 +208,8 @@ WIDE: dict[str, Any] = {
 class WideOracle(Oracle):
     """The same in NumPy's numbers."""
 
-    def steps(self, program: Program, env: Env) -> list[Cell]:
-        return [self.widest(c) for c in super().steps(program, env)]
-
     def apply(self, step: Step, env: Env) -> list[Cell]:
-        own = {a: self.widest(env[a]) for a in step.args} if step.bodies else {}
-        return super().apply(step, {**env, **own} if own else env)
+        return [self.widest(c) for c in super().apply(step, env)]
 
     def widest(self, c: Cell) -> Cell:
         """A cell in the widest dtype of its kind; the cell itself where it is, for it may be written to."""
