@@ -23,7 +23,7 @@ from stele.eager.handle import GRAD, TRACING, Handle, leaked, named, owner
 from stele.eager.live import cut, is_open, is_symbolic, is_there, symbol
 from stele.errors import DeviceError, DTypeError, GraphError, ShapeError
 from stele.ir.door import public
-from stele.ir.graph import Graph, Item, Parameter, Value, closed, label_of, parameter, replaced, substitute, walk
+from stele.ir.graph import Graph, Item, Parameter, Value, closed, fed, label_of, parameter, replaced, substitute, walk
 from stele.ir.origin import here, lines
 from stele.ir.sizes import Dim, Size, size
 from stele.ir.stages import show
@@ -220,12 +220,9 @@ def written(inputs: Sequence[Tensor], outputs: Any, pairs: list[tuple[Tensor, Te
     refuse_freed(results)
     drawn: set[Value] = {y.value for y in made if not y.leaf and any(map(is_draw, walk([y.value], stop=is_there)))}
     held = live(results, {x.value for x in inputs}, changed := {x.value for x, _ in updates}, drawn - changed)
-    fed = {*held}      # what numbers were made of such values is made anew
     order = walk(results, stop=held.__contains__)
-    for v in order:
-        if not fed.isdisjoint(v.args):
-            fed.add(v)
-    unnamed = [v for v in order if is_there(v) and v not in fed]
+    anew = fed(order, held)     # what numbers were made of such values is made anew
+    unnamed = [v for v in order if is_there(v) and v not in anew]
     draws = sorted(filter(is_draw, unnamed), key=number_of)
     held |= {v: Tensor(v) for v in unnamed if v not in draws}
     known = [*(x.value for x in inputs), *held]
@@ -262,10 +259,7 @@ def renewed(results: Sequence[Value]) -> list[Value]:
     from parameters follows from what they are now; a tensor without gradients that expressions took at several times,
     such as a count, stays what it was each time.
     """
-    symbolic = set[Value]()
-    for v in walk(results):
-        if is_symbolic(v) or not symbolic.isdisjoint(v.args):
-            symbolic.add(v)
+    symbolic = fed(order := walk(results), filter(is_symbolic, order))
 
     def is_taken(v: Value) -> bool:
         h = named(v)

@@ -364,6 +364,15 @@ def free(values: Iterable[Value]) -> set[Value]:
     return found
 
 
+def fed(values: Iterable[Value], those: Iterable[Value]) -> set[Value]:
+    """Some values, and those of `values`, operands first, that are made of them."""
+    found = {*those}
+    for v in values:
+        if not found.isdisjoint(v.args):
+            found.add(v)
+    return found
+
+
 def users(values: Iterable[Value]) -> dict[Value, list[Value]]:
     """For each value the values that take it, in order, once per operand."""
     found: dict[Value, list[Value]] = {}

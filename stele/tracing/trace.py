@@ -243,8 +243,8 @@ def called_with(graph: Graph, watch: Watch, leaves: Sequence[Any]) -> frozenset[
     among them, which is of this trace alone.
     """
     kinds = set[type]()
-    for v, f in ((v, v.op.found.in_turn) for v in graph.everything if isinstance(v.op, Called)):
-        held = State({"": f}).seen
+    for v in (v for v in graph.everything if isinstance(v.op, Called) and v.op.found.in_turn):
+        held = State({"": v.op.found.in_turn}).seen     # type: ignore[attr-defined]
         if copies := [x for k, x in held.items() if k in watch.held and len(watch.held[k].path) > 1]:
             raise TraceError(f"what st.debug.callback calls holds a {type(copies[0]).__name__} among the arguments of "
                              "a compiled function, and later calls have others", where=", ".join(lines(v.where)),
