@@ -2,7 +2,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -165,3 +169,77 @@ def test_attributes_of_a_compiled_function_are_its_functions():
 
     f.calls = 0
     assert [f(st.ones(())).item() for _ in range(3)] == [1.0, 2.0, 3.0] and f.calls == 3
+
+
+def several(x, a, w):
+    h = st.tanh(x * w) + a
+    y = (h * h).sum()
+    return x, h, h, y, (y * h).sum()
+
+
+@pytest.mark.parametrize("kept", [[0, 1, 2, 3, 4], [3, 4], [4], [1, 4], [0], [2, 3], [4, 1]])
+@pytest.mark.parametrize("style", ["compiled", "open", "function"])
+def test_results_come_about_as_they_did_whichever_are_kept(style, kept):
+    def gradients(f, n):
+        x, w = st.arange(1.0, n + 1).requires_grad_(), st.arange(0.5, n).requires_grad_()
+        made = f(x, np.ones(n, "float32"), w)
+        seen = []
+        made[1].register_hook(lambda g: seen.append(g.tolist()) or g * 2)
+        made = [made[k] for k in kept]
+        for y in made[:-1]:
+            y.sum().backward(retain_graph=True)
+        (made[-1].sum() * 3).backward()
+        return [None if g is None else g.tolist() for g in (x.grad, w.grad)] + seen + [y.tolist() for y in made]
+
+    def function():
+        given = [st.placeholder(("n",), name=name) for name in "xaw"]
+        f = st.function(given, several(*given))
+        return lambda x, a, w: f(x, st.tensor(a), w)
+    f = {"compiled": lambda: st.compile(several), "function": function,
+         "open": lambda: st.compile(several, dims={name: {0: "n"} for name in "xaw"})}[style]()
+    for n in (4, 3):
+        found, expected = gradients(f, n), gradients(several, n)
+        assert len(found) == len(expected) and [g is None for g in found] == [g is None for g in expected]
+        for g, its in zip(found, expected):
+            np.testing.assert_allclose(g, its, rtol=1e-5) if g is not None else None
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_a_call_made_goes_with_its_last_name(again):
+    net = nn.Linear(3, 3)
+    f = st.compile(lambda x: (h := net(x), h.sum()))
+    gc.disable()
+    try:
+        y, total = f(st.ones((2, 3)))
+        if again:
+            total.backward(retain_graph=True)
+        values = [weakref.ref(t._value) for t in (y, total)]
+        del y, total
+        assert [v() for v in values] == [None] * 2
+    finally:
+        gc.enable()
+
+
+def test_threads_that_ask_at_once_find_one_history():
+    net = nn.Sequential(*(nn.Linear(4, 4) for _ in range(20)))
+    f = st.compile(lambda x: (h := net(x), h * 2))
+    for _ in range(20):
+        h, y = f(st.ones((1, 4)))
+        start = threading.Barrier(2)
+
+        def ask(t, start=start):
+            start.wait()
+            return t._value.args
+        with ThreadPoolExecutor(2) as pool:
+            _, args = pool.map(ask, (h, y))
+        assert h._value in args
+
+
+def test_a_function_gives_no_gradients_under_no_grad():
+    w, x = st.tensor(2.0, requires_grad=True), st.placeholder(())
+    f = st.function([x], w * x)
+    with st.no_grad():
+        assert not f(3.0).requires_grad
+    y = f(3.0)
+    y.backward()
+    assert y.requires_grad and w.grad.item() == 3

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -14,8 +18,9 @@ from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.eager.evaluate import known
 from stele.eager.handle import Handle
-from stele.eager.live import Live, alive, leaf
-from stele.ir.graph import Graph, substitute
+from stele.eager.live import Live, result
+from stele.eager.template import Recorded
+from stele.ir.graph import Graph, Parameter, Value, interpret, rebuild
 from stele.ir.origin import Where
 from stele.ir.sizes import at
 from stele.ir.types import Type
@@ -25,6 +30,7 @@ from stele.tracing.trace import Traced
 from stele.transform.retype import bind
 
 Getter = tuple[Any, Any]
+new: Any = object.__new__
 
 
 def references(handle: Handle) -> tuple[int, int]:
@@ -90,6 +96,7 @@ class Plan:
         self.written = [h for h, j in (*traced.left, *traced.writes) if j is not None]
         self.related = related(traced.handles, self.written)    # type: ignore[arg-type]
         self.differentiable = traced.carries
+        self.stays = {k: h for k, (kind, h) in enumerate(self.inputs) if kind == "handle" and h not in self.written}
 
     def getter(self, handle: Handle) -> Getter:
         """Where a call finds a handle: among its arguments, in a slot, or always the same one."""
@@ -134,18 +141,77 @@ class Plan:
             yield from (f"the gradient of {path} was {'None' if g is None else 'there'}, now it is not"
                         for k, g in self.traced.grads_read if k == h and (now._grad is None) is not (g is None))
 
-    def with_history(self, handles: Sequence[Any], buffers: Sequence[Buffer], made: list[Buffer],
-                     sizes: Mapping[str, int]) -> list[Live]:
-        """The results as expressions over the inputs that already have their numbers, so that they differentiate."""
-        stays = {k for k, (kind, h) in enumerate(self.inputs) if kind == "handle" and h not in self.written}
-        args = [handles[self.inputs[k][1]]._value if k in stays else leaf(concrete(v.type, sizes), buffers[k])
-                for k, v in enumerate(self.traced.graph.parameters)]
-        graph = bind(self.traced.graph, sizes) if sizes else self.traced.graph
-        values = [*map(alive, substitute(graph, args))]
-        for v, buffer in zip(values, made):
-            if v.data is None:
-                v.data = buffer
-        return values
+    @cached_property
+    def quiet(self) -> Plan:
+        """The same call, whose results carry no gradients."""
+        made = [m._replace(requires_grad=False) for m in self.traced.made]
+        found = copy(self)
+        found.traced, found.differentiable = replace(self.traced, made=made), False
+        return found
+
+
+class Past:
+    """How the results of a plan's calls at some sizes came about, so that they differentiate.
+
+    A call keeps what it took, and is written out when somebody first asks: expressions over the inputs, and over those
+    of its results that are still there. A result is a call `(past, which, taken, results, written)`, see `Recorded`.
+    """
+
+    def __init__(self, plan: Plan, sizes: Mapping[str, int]) -> None:
+        self.open, self.sizes = plan.traced.graph, sizes
+        parameters, results = self.open.parameters, self.open.results
+        self.types = [concrete(v.type, sizes) for v in parameters]
+        self.passed = {j: parameters.index(v) for j, v in enumerate(results) if v in parameters}
+        self.results = [(results.index(v), concrete(v.type, sizes), v.where) for v in results]
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph at these sizes."""
+        return bind(self.open, self.sizes) if self.sizes else self.open
+
+    def of(self, taken: Sequence[Any], made: Sequence[Buffer]) -> list[Live]:
+        """The results of a call, which have their numbers: `taken` are inputs, values or what is in memory."""
+        refs, written, found = list[Any](), list[Any](), list[Live]()
+        for j, (first, type, where) in enumerate(self.results):
+            if first < j:
+                v = found[first]
+            elif j in self.passed:
+                v = self.given(taken, self.passed[j])
+            else:
+                v = new(Recorded)
+                v.type, v.where, v.data, v.owner, v.call = type, where, made[j], None, (self, j, taken, refs, written)
+            found.append(v)
+            refs.append(ref(v))
+        return found
+
+    def given(self, taken: Sequence[Any], k: int) -> Live:
+        """An input as a value."""
+        x = taken[k]
+        return x if isinstance(x, Live) else result(Parameter("value", self.types[k]), self.open.parameters[k].where, x)
+
+    def part(self, name: str, call: Any, where: Where) -> Any:
+        """The op or the args of a result, which has them from now on, as the others of its call do."""
+        _, j, taken, refs, written = call
+        if not written:
+            written.append(self.args(taken, refs))      # two threads at once: the first one counts
+        for v, x in zip(self.graph.results, [r() for r in refs]):
+            if x is not None and v in written[0] and x.call is not None:
+                x.op, x.args, x.call = v.op, written[0][v], None
+        v = self.graph.results[j]
+        return v.op if name == "op" else written[0][v]
+
+    def args(self, taken: Sequence[Any], refs: Sequence[Any]) -> dict[Value, tuple[Value, ...]]:
+        """The operands of each result."""
+        there = {v: x for v, r in zip(self.graph.results, refs) if (x := r()) is not None}
+        found: dict[Value, tuple[Value, ...]] = {}
+
+        def written(v: Value, x: list[Value]) -> Value:
+            if v not in there:
+                return rebuild(v, x)
+            found[v] = tuple(x)
+            return there[v]
+        interpret(self.graph, [self.given(taken, k) for k in range(len(taken))], written)
+        return found
 
 
 def concrete(type: Type, sizes: Mapping[str, int]) -> Type:

@@ -16,7 +16,7 @@ from stele.arrays.views import leave, related
 from stele.backend.buffers import Buffer
 from stele.backend.locks import RUNNING
 from stele.backend.source import written
-from stele.call.plan import Plan, Rows, concrete, is_alone
+from stele.call.plan import Past, Plan, Rows, concrete, is_alone
 from stele.eager.evaluate import devices, evaluate
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import GRAD
@@ -252,7 +252,10 @@ class Writer:
         """Tensors for the results, then handles, gradients and slots that are rebound, then what is returned."""
         traced, lines = self.traced, []
         if self.plan.differentiable:
-            lines.append(f"values = plan.with_history([{', '.join(self.handles)}], buffers, made, sizes)")
+            stays = self.plan.stays
+            taken = "".join(f"{self.handles[stays[k]]}._value, " if k in stays else f"buffers[{k}], "
+                            for k in range(len(traced.graph.parameters)))
+            lines.append(f"values = {self.name(Past(self.plan, self.sizes).of)}(({taken}), made)")
         for k, m in enumerate(traced.made):
             rows = self.plan.rows.get(k)
             lines += self.table(f"t{k}", rows) if rows is not None else \

@@ -142,9 +142,10 @@ class Function(Opaque, Naming):
             return self.within(leaves)
         if GRAD.get() and any(x.requires_grad for x in leaves):
             return self.differentiable(leaves)
-        key = tuple(sizes.values())
+        key = (carries := GRAD.get()), *sizes.values()
         if (call := self.calls.get(key)) is None:
-            call = self.calls[key] = straight(self.plan, sizes, None, len(leaves))
+            plan = self.plan if carries else self.plan.quiet
+            call = self.calls[key] = straight(plan, sizes, None, len(leaves))
         if (made := call(leaves)) is MISS:
             raise GraphError("a tensor that this function reads has another type now than when the function was made")
         return made
