@@ -182,6 +182,20 @@ def test_a_gradient_that_is_a_value_of_the_loss_has_numbers_of_its_own() -> None
         np.testing.assert_array_equal(x.numpy(), X + 1)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_backward_keeps_what_it_went_through_only_where_it_is_to_stay(compiled: bool) -> None:
+    net = Net()
+    forward = st.compile(net) if compiled else net
+    found = list[int]()
+    for retain in (False, True, False):
+        for _ in range(2):
+            loss = cross_entropy(forward(st.ones((9000, 6))), st.zeros(9000, dtype="int32"))
+            loss.backward(retain_graph=retain)
+        assert EVALUATOR.last is not None
+        found.append(len(EVALUATOR.last.graph.results))
+    assert found[0] == found[2] == 1 + len([*net.parameters()]) < found[1]
+
+
 def test_history_that_was_freed_is_refused_each_time() -> None:
     for _ in range(4):
         w = st.tensor(X, requires_grad=True)

@@ -103,7 +103,7 @@ def found(value: Live, retain: bool, seen: Seen, before: Sequence[Live | None], 
     made = [g if g is None else alive(g if old is None else old + g) for g, old in zip(pulled, before)]
     wanted = [v for v in dict.fromkeys([value, *(g for g in made if g is not None)]) if v.data is None]
     order = walk(wanted, stop=is_there)
-    work = worked(wanted, order)
+    work = worked(wanted, order, retain)
     so_far = {g: ~k for k, g in enumerate(before) if g is not None}
     inputs: list[Any] = [*(number.get(v, so_far.get(v, v.data)) for v in work.leaves), *map(number_of, work.literals)]
     place = {v: k for k, v in enumerate(work.kept)}

@@ -268,10 +268,11 @@ def run(wanted: Sequence[Live]) -> None:
         remember(seen, work, forgotten)
 
 
-def worked(wanted: Sequence[Live], order: Sequence[Value]) -> Work:
-    """What computes the wanted values, those with live names, and those that gradients of wanted ones will need."""
+def worked(wanted: Sequence[Live], order: Sequence[Value], retain: bool = True) -> Work:
+    """What computes the wanted values, those with live names, and with `retain` those that gradients of wanted ones will
+    need."""
     named = [v for v in order if is_pending(v) and not is_cheap(v) and owner(v) is not None]
-    differentiable = [v for v in wanted if (h := owner(v)) is not None and h.requires_grad]
+    differentiable = [v for v in wanted if retain and (h := owner(v)) is not None and h.requires_grad]
     needed = dict.fromkeys([*wanted, *named])
     later = residuals(differentiable, order) if differentiable else []
     if later and is_much([*filter(is_there, order), *later]):
