@@ -138,6 +138,24 @@ def test_an_empty_depth_is_zero() -> None:
     assert not bench.check().any()
 
 
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{m.vector_bytes}")
+@pytest.mark.parametrize("n, k, options", [
+    (10, 128, {}), (128, 300, {}), (384, 40, {"plain": False}), (67, 300, {"transposed": (True, True)}),
+    (192, 1100, {}), (128, 1100, {"transposed": (False, True)}), (64, 30, {"symbolic": "mk"}),
+    (96, 30, {"symbolic": "mn", "shared": True})])
+def test_few_rows_of_as_many_as_come(machine: Machine, n: int, k: int, options: dict) -> None:
+    options = {"symbolic": "m", **options}
+    for dtype in TOLERANCE:
+        many, _ = product(machine, dtype, (2, 60, n, k), **options)
+        rows = many.check()
+        for m in (1, 2, 3, 4, 5, 9, 29, 49):
+            bench, _ = product(machine, dtype, (2, m, n, k), **options)
+            axis = 2 if options.get("transposed", (False,))[0] else 1
+            bench.arrays[1][...] = many.arrays[1].take(range(m), axis)
+            bench.arrays[2][...] = many.arrays[2]
+            assert np.array_equal(bench.check(), rows[:, :m])
+
+
 def test_rows_do_not_depend_on_how_many_there_are() -> None:
     few, many = (product(HERE, np.float32, (1, m, 40, 100), symbolic="m")[0] for m in (7, 200))
     many.arrays[1][0, :7] = few.arrays[1][0]

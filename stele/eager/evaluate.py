@@ -269,7 +269,7 @@ def run(wanted: Sequence[Live]) -> None:
 
 
 def worked(wanted: Sequence[Live], order: Sequence[Value], retain: bool = True) -> Work:
-    """What computes the wanted values, those with live names, and with `retain` those that later gradients will need."""
+    """What computes the wanted values, those with live names and, with `retain`, those that later gradients need."""
     named = [v for v in order if is_pending(v) and not is_cheap(v) and owner(v) is not None]
     differentiable = [v for v in wanted if retain and (h := owner(v)) is not None and h.requires_grad]
     needed = dict.fromkeys([*wanted, *named])

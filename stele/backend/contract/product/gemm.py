@@ -15,12 +15,15 @@ from stele.backend.contract.reach import reach
 from stele.backend.contract.tile import SOON, Tile
 from stele.backend.llvm.access import Address, Count, Extent, Near, Operand, Temp, Write, size_of
 from stele.backend.llvm.launch import Launch
-from stele.backend.llvm.nest import round_up
+from stele.backend.llvm.nest import round_up, splat
 from stele.ir.record import Record
 from stele.ir.sizes import Dim
+from stele.kernel.corners import NONE
 from stele.kernel.machine import LINE, Machine
 
 Span = tuple[Int, Int]
+SUMS = 8
+"""As many sums at once keep multipliers busy that take four cycles each."""
 
 
 def gemm(module: ir.Module, name: str, machine: Machine, spec: Gemm, left: Operand, right: Operand, write: Write,
@@ -209,7 +212,8 @@ class _Product(Record):
         spec, tile = self.spec, self.schedule.tile
         if self.left.mode != "in place" or (isinstance(spec.m, int) and spec.m % tile.rows == 0):
             return 0
-        return memory(tile.rows * self.left.strides[1] + tile.lanes, spec.dtype)
+        depth = round_up(self.schedule.k, tile.lanes)   # more than a step between rows, where these share elements
+        return memory((tile.rows - 1) * self.left.strides[1] + depth, spec.dtype)
 
     def _copy_tail(self, b: Code, to: Ref, batch: Int, i: Int, rows: Int, deep: Span) -> None:
         """The rows after the last whole tile, laid like the operand itself."""
@@ -223,7 +227,7 @@ class _Product(Record):
         """Bytes of the four parts of scratch."""
         tile, dtype, cut = self.schedule.tile, self.spec.dtype, self.schedule
         depth, many = round_up(cut.k, tile.deep), cut.scheme.products
-        tiles = many if self._single else cut.m // tile.rows * (cut.n // tile.columns)
+        tiles = many * self._few[1] if self._single else cut.m // tile.rows * (cut.n // tile.columns)
         return (many * tile.lanes * tile.lanes * size_of(dtype), memory(tiles * tile.size, dtype),
                 round_up(cut.m * depth * tile.bytes, 64) if self.left.mode == "task" else self._tail(),
                 many * cut.n * depth * tile.bytes if self.right.mode == "task" else 0)
@@ -240,20 +244,65 @@ class _Product(Record):
                 side.pack_some(b, side.batch(b, batch), to, x, count, end, deep, buffer)
         if self._tail():
             self._copy_tail(b, packed[0], batch, i, rows, deep)
-        with b.loop(0, columns if cut.n > tile.columns else 1, tile.columns) as jn:
-            y = self.right.panel(b, batch, packed[1], j, jn, deep[0])
-            with b.loop(0, rows if cut.m > tile.rows else 1, tile.rows) as im:
-                x = self.left.panel(b, batch, packed[0], i, im, deep[0])
-                if self._tail():
-                    x = replace(x, address=b.select(im + tile.rows > rows, packed[0].address, x.address))
-                number = im // tile.rows * (cut.n // tile.columns) + jn // tile.columns
-                c = sums if self._single else sums + number * tile.size
-                here = corner[0], i + im, j + jn
+        few, wide = self._few
+        span = wide * tile.columns
+        with b.loop(0, columns if cut.n > span else 1, span) as group:
+            if few:
+                with b.if_then(rows < few + 1):
+                    self._few_rows(b, rooms, batch, corner, group, deep, first)
+            panels = b.loop(group, group + span, tile.columns) if wide > 1 else nullcontext(group)
+            with panels as jn, b.loop(0, rows if cut.m > tile.rows else 1, tile.rows) as im:
+                number = (jn - group) // tile.columns if self._single else self._number(im, jn)
+                here, c = (corner[0], i + im, j + jn), sums + number * tile.size
                 with b.if_then(last, likely=True):
                     self._approach(b, here, m)
-                self._products(b, x, y, c, im, here, deep, first)
+                with b.if_then(rows > few) if few else nullcontext():
+                    x = self.left.panel(b, batch, packed[0], i, im, deep[0])
+                    if self._tail():
+                        x = replace(x, address=b.select(im + tile.rows > rows, packed[0].address, x.address))
+                    y = self.right.panel(b, batch, packed[1], j, jn, deep[0])
+                    self._products(b, x, y, c, im, here, deep, first)
                 with b.if_then(last, likely=True):
                     b.apart("drain", [c], here, self._drain)
+
+    def _number(self, im: Int, jn: Int) -> Int:
+        """The number of a tile among those of a task."""
+        cut, tile = self.schedule, self.schedule.tile
+        return im // tile.rows * (cut.n // tile.columns) + jn // tile.columns
+
+    @property
+    def _few(self) -> tuple[int, int]:
+        """How many rows are few, and how many panels of columns these take side by side: as many sums as multipliers
+        need, where most of a whole tile's would be of rows that are not there. None are, where the rows are known."""
+        spec, cut, tile = self.spec, self.schedule, self.schedule.tile
+        if isinstance(spec.m, int) or not isinstance(spec.n, int) or tile.pieces or spec.corners != NONE:
+            return 0, 1
+        n = (cut.n, spec.n)
+        wide = next(w for w in (4, 2, 1) if w == 1 or (w * tile.vectors <= 4 and not any(
+            x % (w * tile.columns) for x in n)))
+        few = max(SUMS // (wide * tile.vectors), 1)
+        return (few, wide) if few < tile.rows else (0, 1)
+
+    def _few_rows(self, b: Code, rooms: list[Ref], batch: Int, corner: tuple[Int, Int, Int], group: Int, deep: Span,
+                  first: ir.Value) -> None:
+        """The sums of few rows, which panels side by side from `group` on have."""
+        (few, wide), tile, (i, j), (_, sums, *packed) = self._few, self.schedule.tile, corner[1:], rooms
+        rows = replace(tile, rows=few, vectors=wide * tile.vectors)
+        x = packed[0] if self._tail() else self.left.panel(b, batch, packed[0], i, b.int(0), deep[0])
+        panels = [self.right.panel(b, batch, packed[1], j, group + w * tile.columns, deep[0]) for w in range(wide)]
+        (across, along), (_, down) = self.left.steps(b), self.right.steps(b)
+
+        def body(k: Int, acc: list[ir.Value]) -> list[ir.Value]:
+            row, columns = x + k * along, [y + k * down for y in panels]
+            return rows.step(b, acc, lambda r: splat(b, (row + r * across).load(), tile.lanes), lambda v: (
+                columns[v // tile.vectors] + v % tile.vectors * tile.lanes).load(tile.lanes))
+
+        made, none = b.fold(deep[1] - deep[0], rows.zeros(), body), tile.zeros()[0]
+        start = b.int(0) if self._single else self._number(b.int(0), group)
+        for w in range(wide):
+            own = [made[r * rows.vectors + w * tile.vectors + v] for r in range(few) for v in range(tile.vectors)]
+            tile.store(b, own, sums + (start + w) * tile.size, tile.columns,
+                       None if self._single else lambda old: b.select(first, none, old))
 
     def _products(self, b: Code, x: Ref, y: Ref, c: Ref, im: Int, corner: tuple[Int, Int, Int], deep: Span,
                   first: ir.Value) -> None:
