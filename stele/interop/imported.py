@@ -38,9 +38,14 @@ class Imported(nn.Module):
 class Named(Parameter):
     """A parameter by a name that Python could not write."""
 
-    def __init__(self, name: str, kind: Any = Parameter.POSITIONAL_OR_KEYWORD) -> None:
-        super().__init__("x", kind)
-        self._name = name
+    name: str = ""      # type: ignore[assignment]    # that can be set, unlike the property
+
+    def __init__(self, name: str) -> None:
+        super().__init__("x", Parameter.POSITIONAL_OR_KEYWORD)
+        self.name = name
+
+    def __str__(self) -> str: return self.name
+    def __reduce__(self) -> Any: return Named, (self.name,)
 
 
 def word(name: str) -> str:
