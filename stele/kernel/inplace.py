@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from stele.ir.graph import Constant, Value
+from stele.ir.graph import Constant, Value, fed
 from stele.ir.sizes import Dim
 from stele.kernel.kinds import Contraction, Kernel, Matrices, Nest, Scatter
 from stele.kernel.slots import Slots
@@ -35,10 +35,7 @@ def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
     for x in kernel.inputs:
         if readers[slots.of(x)] > 1 or not any(fits(y, x) for y in kernel.results):
             continue
-        touched = {x}
-        for v in kernel.body:
-            if any(a in touched for a in v.args):
-                touched.add(v)
+        touched = fed(kernel.body, (x,))
         if any(v.op.family != "elementwise" for v in touched - {x}):
             continue
         made = [y for y in kernel.results if y in touched]

@@ -20,6 +20,7 @@ from stele.ir.graph import (
     Placed,
     Value,
     closed,
+    fed,
     interpret,
     kind_of,
     literal,
@@ -209,10 +210,7 @@ def read_back(body: Graph, given: Sequence[Value], found: Sequence[Value]) -> li
     """The values of a body that its derivative reads, `found` from what is `given`; what is cheap is computed again
     from those."""
     forward = {*body.values, *body.parameters}
-    late = set(given)
-    for v in walk(found):
-        if any(a in late for a in v.args):
-            late.add(v)
+    late = fed(walk(found), given)
 
     def is_kept(v: Value) -> bool:
         return v not in late and not is_cheap(v) and (v in forward or is_heavy(v))
@@ -317,10 +315,7 @@ def enclosed(bodies: Sequence[Traced], known: Collection[Value], what: str) -> t
     is returned too: of the `known` values what it reads first, what else has no operands, and what comes from another
     device."""
     parts = [(inputs, values(results)) for inputs, results in bodies]
-    late = {v for inputs, _ in parts for v in inputs}
-    for v in walk([v for _, results in parts for v in results]):
-        if any(a in late for a in v.args):
-            late.add(v)
+    late = fed(walk(v for _, results in parts for v in results), (v for inputs, _ in parts for v in inputs))
 
     def is_early(v: Value) -> bool:
         return v in known or (isinstance(v.op, Parameter | Transfer) and v not in late)
@@ -352,12 +347,10 @@ def fits(a: Type, b: Type) -> bool:
 def outside(results: Sequence[Value], inside: Sequence[Value]) -> list[Value]:
     """The largest values that `results` need and that do not depend on `inside`, numbers aside."""
     values = walk(results)
-    depends = set(inside)
+    depends = fed(values, inside)
     numbers: set[Value] = set()
     for v in values:
-        if any(a in depends for a in v.args):
-            depends.add(v)
-        elif isinstance(v.op, Literal) or (isinstance(v.op, Broadcast | Cast | Reshape) and v.args[0] in numbers):
+        if isinstance(v.op, Literal) or (isinstance(v.op, Broadcast | Cast | Reshape) and v.args[0] in numbers):
             numbers.add(v)
     reached = (a for v in values if v in depends for a in v.args)
     return list(dict.fromkeys(v for v in (*reached, *results) if v not in depends and v not in numbers))

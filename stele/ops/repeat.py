@@ -14,6 +14,7 @@ from stele.ir.graph import (
     Placed,
     Value,
     closed,
+    fed,
     kind_of,
     literal,
     parameter,
@@ -159,10 +160,7 @@ def chosen(goes: Value, new: Value, old: Value) -> Value:
 
 def depending(graph: Graph, flags: Sequence[bool]) -> list[bool]:
     """For each result whether it needs one of the parameters that have the flag."""
-    found = {p for p, flag in zip(graph.parameters, flags) if flag}
-    for v in graph.values:
-        if any(a in found for a in v.args):
-            found.add(v)
+    found = fed(graph.values, (p for p, flag in zip(graph.parameters, flags) if flag))
     return [v in found for v in graph.results]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from stele.ir.graph import Graph, Item, Value, closed, parameter, substitute, users, walk
+from stele.ir.graph import Graph, Item, Value, closed, fed, parameter, substitute, users, walk
 from stele.ir.rewrite import substituted
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType
@@ -85,11 +85,7 @@ class Loop:
     @cached_property
     def late(self) -> set[Value]:
         """Values of the body that depend on a carry."""
-        found = set(self.inner.carries)
-        for v in self.values:
-            if any(a in found for a in v.args):
-                found.add(v)
-        return found
+        return fed(self.values, self.inner.carries)
 
     @cached_property
     def sums(self) -> dict[int, Value]:

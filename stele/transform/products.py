@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from stele.ir.graph import Graph, Value
+from stele.ir.graph import Graph, Value, fed
 from stele.ir.origin import NOWHERE, inherit
 from stele.ir.rewrite import substituted
 from stele.ops.contraction import MatMul
@@ -54,15 +54,9 @@ def with_sums(loop: Loop) -> Results | None:
 
 def weighted(loop: Loop) -> list[Value]:
     """The products that the next step needs, of a matrix with one that is the same at every step."""
-    moving = {*loop.inner.carries, *loop.inner.slices}
-    found: list[Value] = []
-    for v in loop.values:
-        if any(a in moving for a in v.args):
-            moving.add(v)
-        is_weighted = isinstance(v.op, MatMul) and v.ndim == 2 and v.args[0] in moving and v.args[1] not in moving
-        if is_weighted and v in loop.core:
-            found.append(v)
-    return found
+    moving = fed(loop.values, (*loop.inner.carries, *loop.inner.slices))
+    return [v for v in loop.values if isinstance(v.op, MatMul) and v.ndim == 2 and v in loop.core
+            and v.args[0] in moving and v.args[1] not in moving]
 
 
 def is_added(loop: Loop, v: Value) -> bool:

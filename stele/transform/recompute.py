@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 
-from stele.ir.graph import Graph, Value, users, walk
+from stele.ir.graph import Graph, Value, fed, users, walk
 from stele.ir.report import Report
 from stele.ir.rewrite import everywhere, with_results
 from stele.ir.sizes import Dim
@@ -110,9 +110,8 @@ def behind(v: Value, values: Collection[Value], readers: dict[Value, list[Value]
         new = {u for u in readers[made] if u.op.family in AGAIN and size(u) * RATIO > size(v)} - wide
         wide |= new
         stack += new
-    for u in values if below else ():
-        if not below.isdisjoint(u.args):
-            below.add(u)
+    if below:
+        below = fed(values, below)
     if v in below:
         return {}
     known = {u: [a for a in walk([u])[:-1] if a in below and 0 < size(a) * RATIO <= size(v)]

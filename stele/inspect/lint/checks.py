@@ -15,7 +15,7 @@ from stele.inspect.lint.patterns import (
     probabilities,
 )
 from stele.inspect.lint.subject import Gradient, Grown, Subject
-from stele.ir.graph import Value
+from stele.ir.graph import Value, fed
 from stele.ir.origin import Origin, Where
 from stele.ir.types import float64, show
 from stele.kernel.kinds import Host, role_of
@@ -52,10 +52,8 @@ def training_mode(subject: Subject) -> Iterator[Finding]:
     for v in masked(subject.forward):
         yield found("training-mode", v.where, "dropout is on, and nothing is learned from this program: its results "
                     "are random. Call model.eval() first, and model.train() before the next step.")
-    learned = set[Value]()
+    learned = fed(subject.forward, (v for v in subject.forward if isinstance(v.op, Contraction)))
     for v in subject.forward:
-        if isinstance(v.op, Contraction) or any(a in learned for a in v.args):
-            learned.add(v)
         if batch_normalised(v) in learned:
             yield found("training-mode", v.where, "this normalises by the batch at hand, and nothing is learned from "
                         "this program: a result depends on what else is in the batch. Call model.eval() first, which "
