@@ -29,7 +29,7 @@ from stele.pipeline import Options
 from stele.tracing import tree
 from stele.tracing.noted import before, called, noted
 from stele.tracing.signature import match
-from stele.tracing.state import Naming, Opaque
+from stele.tracing.state import Naming, Opaque, below
 from stele.transform.retype import bind
 
 DEEPEST = 64        # containers within each other
@@ -73,7 +73,7 @@ class Loaded(Opaque, Naming, Joining):
 
     def named_members(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
         """Its state as (name, tensor), as a module's."""
-        return ((f"{prefix}.{name}" if prefix else name, x) for name, x in self.state.items())
+        return below(prefix, self.state.items())
 
     @property
     def graphs(self) -> list[Graph]:

@@ -35,7 +35,7 @@ from stele.pipeline import Options, build, options_of
 from stele.tracing import tree
 from stele.tracing.noted import PLACEHOLDERS, before, members, noted, settled
 from stele.tracing.signature import match
-from stele.tracing.state import Naming, Opaque
+from stele.tracing.state import Naming, Opaque, below
 from stele.tracing.trace import Made, Part, Traced
 from stele.transform.retype import bind
 
@@ -97,7 +97,7 @@ class Function(Opaque, Naming):
 
     def named_members(self, prefix: str = "") -> Iterator[tuple[str, Handle]]:
         """Its tensors that have names, as (name, tensor)."""
-        return ((f"{prefix}.{name}" if prefix else name, x) for name, x in self.members)
+        return below(prefix, self.members)
 
     @public
     def export_library(self, folder: str | Path, name: str = "program") -> None:

@@ -8,7 +8,7 @@ import sys
 import sysconfig
 from array import array
 from collections import UserDict, deque
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from inspect import getattr_static
@@ -56,6 +56,11 @@ class Naming:
 
     def named_members(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
         return iter(())
+
+
+def below(prefix: str, members: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Members by names that begin with a `prefix`, where there is one."""
+    return ((f"{prefix}.{name}" if prefix else name, x) for name, x in members)
 
 
 @dataclass(frozen=True, slots=True)
