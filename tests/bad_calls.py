@@ -13,6 +13,7 @@ import numpy as np
 
 import stele as st
 from stele import data, metrics, nn, optim
+from stele.arrays.rebinding import Rebinding
 from stele.backend.reference import run
 from stele.eager.live import is_symbolic, is_there
 from stele.errors import SteleError
@@ -58,7 +59,7 @@ def functions() -> dict[str, Callable[..., Any]]:
     """Everything public that can be called: functions, methods of a tensor, layers, optimisers and schedules."""
     found = {f"st.{name}": getattr(st, name) for name in sorted(st.__all__)
              if name not in LEFT_OUT and callable(getattr(st, name)) and not inspect.ismodule(getattr(st, name))}
-    found |= {f"Tensor.{name}": f for name, f in sorted(vars(st.Tensor).items())
+    found |= {f"Tensor.{name}": f for name, f in sorted({**vars(Rebinding), **vars(st.Tensor)}.items())
               if callable(f) and not name.startswith("_") and name not in UNSEEN}
     found |= {f"Tensor.{name}": getattr(st.Tensor, name) for name in OPERATORS}
     found |= {f"nn.{name}": built(getattr(nn, name)) for name in sorted(nn.__all__)

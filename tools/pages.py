@@ -22,6 +22,7 @@ from mkdocs.structure.files import File, Files
 
 import stele as st
 from stele import nn
+from stele.arrays.rebinding import Rebinding
 from stele.arrays.spoken import Word
 from stele.interop import caffe, flax, huggingface, keras, onnx, torch
 from stele.ir.types import REAL, DType
@@ -147,9 +148,14 @@ def whole(room: str, name: str, x: Any) -> Iterator[str]:
             yield from entry(f"{room}.{name}", method, getattr(x, method), "###")
 
 
+def held(by: type) -> dict[str, Any]:
+    """What a class holds; a tensor's what is written to it, too."""
+    return {**vars(Rebinding), **vars(by)} if by is st.Tensor else {**vars(by)}
+
+
 def methods(of: type) -> list[str]:
     """The public methods of a class, without those that say nothing."""
-    return [name for name, x in sorted(vars(of).items()) if not name.startswith("_")
+    return [name for name, x in sorted(held(of).items()) if not name.startswith("_")
             and (inspect.isroutine(x) or isinstance(x, property)) and (x.__doc__ or "").strip()]
 
 
@@ -160,7 +166,7 @@ def reference() -> Iterator[tuple[str, str]]:
                                               for line in entry("st", name, getattr(st, name)))])
     lines = ["# st.Tensor\n", *prose(inspect.getdoc(st.Tensor) or "")]
     for name in methods(st.Tensor):
-        x: Any = vars(st.Tensor)[name]
+        x = held(st.Tensor)[name]
         if isinstance(x, property):
             lines += [f"## {name} {{ #Tensor.{name} }}\n", *prose(inspect.getdoc(x) or "")]
         else:

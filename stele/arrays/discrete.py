@@ -6,9 +6,10 @@ from collections.abc import Callable
 from stele.arrays.continuous import Length
 from stele.arrays.draws import Draw, Numbers, counts, listed, real
 from stele.arrays.functions import ceil, clip, expm1, floor, log, log1p, maximum
+from stele.arrays.rebinding import record
 from stele.arrays.shapes import shape_of
 from stele.arrays.streams import Stream
-from stele.arrays.tensor import Tensor, constant, record
+from stele.arrays.tensor import Tensor, constant
 from stele.errors import ShapeError
 from stele.ir.door import public
 from stele.ir.types import float64, highest, int64

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from stele.arrays.given import nested
+from stele.arrays.rebinding import record
 from stele.arrays.shapes import shape_of
 from stele.arrays.streams import Stream
-from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, lift, placed, record
+from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, lift, placed
 from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Value, literal
 from stele.ir.types import DType, Shape, broadcast_shapes, float32, float64, int64, promote, same, show

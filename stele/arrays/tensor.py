@@ -15,41 +15,36 @@ import numpy as np
 
 from stele.arrays import shapes, spoken
 from stele.arrays.calling import Arguments
-from stele.arrays.familiar import WRITING, Familiar, writing
+from stele.arrays.familiar import WRITING, writing
 from stele.arrays.given import array_of, whole
-from stele.arrays.keys import is_simple, resolved, whole_numbers
+from stele.arrays.keys import is_simple, resolved, said, whole_numbers
 from stele.arrays.looking import is_traced
-from stele.arrays.opensize import plain
+from stele.arrays.operands import Operands, array_value
+from stele.arrays.rebinding import PENDING_LIMIT, Rebinding, bounded, record
 from stele.arrays.spellings import BORROWED, METHODS, Borrowed, absent
 from stele.arrays.ufuncs import put_into
-from stele.arrays.views import Back, crossed, detached, entire, imaginary_part, leave, other_bits, real_part
+from stele.arrays.views import Back, crossed, imaginary_part, other_bits, real_part
 from stele.backend.devices import Device, Stream, current, find, is_device
 from stele.backend.newest import Newest
 from stele.eager.backward import backward, settle
-from stele.eager.evaluate import EVALUATOR, evaluate, known
+from stele.eager.evaluate import EVALUATOR
 from stele.eager.follow import replaying
-from stele.eager.handle import GRAD, STEPPING, STEPS, TRACING, owner
+from stele.eager.handle import GRAD, STEPPING, TRACING
 from stele.eager.hooks import added_up
 from stele.eager.live import cut, held_as, result
-from stele.eager.standing import about_to_write, is_written
 from stele.eager.template import MOST, Recorded, Template, alike, template, token_of
-from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
+from stele.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from stele.ir.door import leaving, public
-from stele.ir.graph import Array, Constant, Value, literal
-from stele.ir.origin import Where, here, lines
-from stele.ir.sizes import Size
-from stele.ir.types import HOME, NAMED, DType, Shape
+from stele.ir.graph import Value, literal
+from stele.ir.origin import Where, here
+from stele.ir.types import HOME, DType, Shape
 from stele.ops import contraction, diagonals, indexing, joining, linear, parts, selecting, shaping, statistics
 from stele.ops.arguments import flag, shallow
 from stele.ops.elementwise import binary, signs, unary
-from stele.ops.generate import quantity
-from stele.ops.linear import broadcast, cast, full, transfer
+from stele.ops.linear import cast, transfer
 
-PENDING_LIMIT = 1000
-KINDS = "buifc"  # of dtypes; an in-place result is not of a later one (NumPy's casting "same_kind")
 new = object.__new__
 COPIED = 1 << 12    # elements of a part of an array, up to which it is copied when it is asked for
-SMALL = 64      # elements of an array made while tracing, up to which it is written into the graph
 
 
 def lift(f: Callable[..., Any], numbers: bool = False, seen_before: Newest[Any, Template] | None = None
@@ -113,51 +108,6 @@ def kind_of(args: Sequence[Any], kwargs: Mapping[str, Any], operands: list[Value
     return tuple(key)
 
 
-class Operands:
-    """Takes the values out of tensors, and remembers whether any of them carries gradients, and where they lie."""
-
-    __slots__ = ("differentiable", "first", "numbers")
-
-    differentiable: bool
-    numbers: bool
-
-    def __init__(self, numbers: bool) -> None:
-        self.differentiable, self.numbers = False, numbers
-        self.first: Value | None = None
-
-    def value(self, a: Any) -> Any:
-        """What an op takes for an argument of the user: values for tensors and arrays, also inside of lists."""
-        if isinstance(a, Tensor):
-            self.differentiable = self.differentiable or a._requires_grad
-            return self.beside(a.value)
-        if isinstance(a, np.ndarray):
-            return self.beside(array_value(a))
-        if isinstance(a, Size):
-            return quantity(plain(a)) if self.numbers else plain(a)
-        if isinstance(a, list | tuple) and any(isinstance(part, Tensor | np.ndarray) for part in shallow(a)):
-            return tuple(self.value(part) for part in a)
-        return plain(a) if isinstance(a, list | tuple | slice) else a
-
-    def beside(self, v: Value) -> Value:
-        """The value itself; raises DeviceError where others lie on another device: numbers of the host alone follow."""
-        if not v.shape and v.type.device == HOME:
-            return v
-        self.first = self.first or v
-        if v.type.device != (place := self.first.type.device):
-            raise DeviceError(f"operands lie on one device, got {self.first.type} on {place} and {v.type} on "
-                              f"{v.type.device}", where=", ".join(lines(here())),
-                              hint=f"Move one of them: x.to({place!r}), or st.tensor(x, device={place!r}) of an array.")
-        return v
-
-    def cut(self, y: Any) -> Any:
-        """Under `no_grad` the results are cut off from what carries gradients."""
-        if GRAD.get() or not self.differentiable:
-            return y
-        if not isinstance(y, Value):
-            return alike(y, [self.cut(part) for part in y]) if isinstance(y, tuple | list) else y
-        return cut(y) if y.dtype.is_float else y
-
-
 def tensors(y: Any, carries: bool) -> Any:
     """Results as tensors."""
     if isinstance(y, Value):
@@ -176,25 +126,6 @@ def recorded(made: Template, operands: list[Value], where: Where) -> Any:
     v.owner = ref(x)
     EVALUATOR.recorded = count = EVALUATOR.recorded + 1
     return x if count % PENDING_LIMIT and not STEPPING else bounded(x)
-
-
-def record(x: Tensor) -> Tensor:
-    """The tensor itself; after many operations that nobody looked at its numbers are computed, to bound the history."""
-    EVALUATOR.recorded += 1
-    return x if EVALUATOR.recorded % PENDING_LIMIT and not STEPPING else bounded(x)
-
-
-def bounded(x: Tensor) -> Tensor:
-    """The tensor itself, whose numbers are computed if enough was recorded, or if ops run where they are written."""
-    if TRACING.get() is None and (STEPS.get() or EVALUATOR.recorded % PENDING_LIMIT == 0):
-        try:
-            evaluate([x.value])
-        except SteleError as error:     # of any op that was recorded, unless this one alone runs
-            if isinstance(error, TraceError) and is_traced(x.value):
-                return x    # made of what gets its numbers later
-            error.asked = error.asked or ("" if STEPS.get() else "eval")
-            raise
-    return x
 
 
 def arithmetic(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -326,7 +257,7 @@ def astype(x: Value, *, dtype: DType, copy: bool = True) -> Value:
     return cast(x, whole(x.dtype, dtype))
 
 
-class Tensor(Familiar):
+class Tensor(Rebinding):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
     Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
@@ -344,89 +275,9 @@ class Tensor(Familiar):
 
     grad: Tensor | None  # type: ignore[assignment]
 
-    # Rebinding
+    # Parts
 
-    @property
-    def data(self) -> Tensor:
-        """The same numbers without gradients.
-
-        What is written to `x.data` in place is written to x and leaves its gradient settings alone. So does
-        `x.data = y`, which gives x numbers of its own: an earlier `x.data` stays what it was.
-
-        >>> w = st.ones(3, requires_grad=True)
-        >>> w.data[0] = 7
-        >>> w.data *= 2
-        >>> w
-        tensor([14.,  2.,  2.], requires_grad=True)
-        >>> backup = w.data
-        >>> w.data = st.zeros(3)
-        >>> backup.tolist(), w.tolist()
-        ([14.0, 2.0, 2.0], [0.0, 0.0, 0.0])
-        """
-        x = self.detach()
-        x.tie_to(self, detached, (None,), {}, None, entire)
-        return x
-
-    @data.setter
-    @public
-    def data(self, new: Any) -> None:
-        if not (isinstance(new, Tensor) and new.is_part(self, detached, None)):     # x.data += y has written it
-            broadcast((y := constant(new, self.dtype)).value, self.value.shape)     # or nothing has changed
-            leave(self)
-            self.assign(y)
-
-    @public
-    def assign(self, new: Any) -> Tensor:
-        """Rebinds this tensor to `new` numbers, broadcast to its shape and cast to its dtype, and returns it.
-
-        Works whatever its gradient settings are: this is how optimisers write parameters. Raises ShapeError where the
-        numbers do not broadcast to its shape.
-
-        >>> x = st.zeros(3)
-        >>> x.assign([1, 2, 3]).tolist(), x.assign(7).tolist()
-        ([1.0, 2.0, 3.0], [7.0, 7.0, 7.0])
-        """
-        value = transfer(broadcast(constant(new, self.dtype).value, self.value.shape), self.value.type.device)
-        other = owner(value)
-        shared = other is not None and (self.leaf or other.leaf or other.requires_grad)
-        about_to_write(self)
-        self.value = cut(value) if shared else value
-        is_written(self)
-        return record(self)
-
-    copy_ = assign
-
-    def move(self, what: Device | DType | str) -> None:
-        """Rebinds this tensor and its gradient to the same numbers on a device, or of another dtype."""
-        if (there := what if isinstance(what, DType) else find(what)) not in (self.device, self.dtype):
-            self.value = cut(self.detach().to(there).value)
-            self.grad = None if self.grad is None else self.grad.to(there)
-
-    @public
-    def zero_(self) -> Tensor:
-        """Rebinds this tensor to zeros and returns it; its gradient stays."""
-        return self.assign(full(self.value.shape, 0, self.dtype))
-
-    def beside(self, x: Any) -> Tensor:
-        """x as a tensor of this one's dtype; a number or an array on its device."""
-        made = constant(x, self.dtype)
-        return made if isinstance(x, Tensor) else made.to(self.device)
-
-    def rebind(self, new: Tensor) -> Tensor:
-        """This handle, standing for another expression of its type from now on."""
-        self.refuse_leaf()
-        if new.shape != self.shape:
-            raise ShapeError(f"an in-place operation keeps the shape: {self.shape} cannot become {new.shape}",
-                             hint="Write x = x + y instead.")
-        if KINDS.index(new.dtype.kind) > KINDS.index(self.dtype.kind):
-            raise DTypeError(f"an in-place operation keeps the dtype: {self.dtype} cannot become {new.dtype}",
-                             hint=f"Write x = x / y instead, or convert first with x.astype({new.dtype.name!r}).")
-        about_to_write(self)
-        self.value = transfer(cast(new.value, self.dtype), self.value.type.device)
-        if self.home is TRACING.get():
-            self._requires_grad = self._requires_grad or new._requires_grad
-        is_written(self)
-        return record(self)
+    def _alike(self, x: Any) -> Tensor: return constant(x, self.dtype)
 
     @public
     def __setitem__(self, key: Index, new: Any) -> None:
@@ -654,8 +505,7 @@ def copied(x: Tensor, key: Any) -> Tensor | None:
     is one expression wherever they lie, where a program that reads them from x itself would be one for each place.
     """
     v = x._value
-    if v.data is None or x._requires_grad or TRACING.get() is not None or not replaying(()) \
-            or v.type.device != HOME:
+    if v.data is None or x._requires_grad or TRACING.get() is not None or not replaying(()) or v.type.device != HOME:
         return None
     with x.at_rest():
         buffer = v.data.part(key, COPIED)
@@ -668,11 +518,6 @@ part, replaced, where = lift(indexing.index), lift(indexing.set_index), arithmet
 def elementwise(f: Callable[..., Any]) -> Callable[..., Any]:
     """An operator of tensors as one of what masks choose from them."""
     return lambda x, *others: Chosen(f(Tensor(x.whole.value), *map(x.beside_places, others)), x.mask, x.key)
-
-
-def said(key: Any) -> Any:
-    """What a key stands for now: a mask that is written to is another one."""
-    return key.value if isinstance(key, Tensor) else key
 
 
 class Chosen(Tensor):
@@ -709,11 +554,9 @@ class Chosen(Tensor):
 
 
 Chosen._value = Chosen.value     # type: ignore[assignment]    # what handles keep where nobody asks for it
-for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
-    for how in ("", "r", "i"):
-        setattr(Chosen, f"__{how}{name}__", elementwise(getattr(Tensor, f"__{how}{name}__")))
-for name in ("neg", "abs", "invert"):
-    setattr(Chosen, f"__{name}__", elementwise(getattr(Tensor, f"__{name}__")))
+BOTH = "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"
+for name in (*(f"__{how}{name}__" for name in BOTH for how in ("", "r", "i")), "__neg__", "__abs__", "__invert__"):
+    setattr(Chosen, name, elementwise(getattr(Tensor, name)))
 
 
 def placed(v: Value, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
@@ -759,13 +602,3 @@ def tensor(data: Any, dtype: DTypeLike | None = None, requires_grad: bool = Fals
     return made if requires_grad is False else made.requires_grad_(requires_grad)
 
 
-def array_value(array: Array) -> Value:
-    """The value of an array: its numbers now, or in a traced function an input where calls can find the array again."""
-    tracing = TRACING.get()
-    found = None if tracing is None else tracing.array(array)
-    if found is not None:
-        return found
-    if tracing is None or array.size > SMALL:       # the leaf has a copy of its own
-        array = np.asarray(array)
-        return known(array if array.dtype in NAMED else array_of(array), "array")
-    return Constant(array_of(array))()

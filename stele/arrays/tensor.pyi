@@ -8,20 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any
 import numpy as np
-from stele.arrays.familiar import Familiar
+from stele.arrays.rebinding import Rebinding
 from stele.arrays.views import Back
 from stele.backend.devices import Device
 from stele.backend.newest import Newest
 from stele.eager.template import Template
-from stele.ir.graph import Array, Value
+from stele.ir.graph import Value
 from stele.ir.origin import Where
 from stele.ir.types import DType, Shape
 
-PENDING_LIMIT: int
-KINDS: str
 new = object.__new__
 COPIED: int
-SMALL: int
 def lift(f: Callable[..., Any], numbers: bool=False, seen_before: Newest[Any, Template] |
         None=None) -> Callable[..., Any]:
     """A function of values as a function of tensors; keyword-only parameters may also be given by position.
@@ -34,25 +31,10 @@ def kind_of(args: Sequence[Any], kwargs: Mapping[str, Any], operands: list[Value
     cannot be said: where open sizes leave guards, and for arrays and objects of other kinds. The last part is 1 where a
     result carries gradients, 2 where it is cut off from what does.
     """
-class Operands:
-    """Takes the values out of tensors, and remembers whether any of them carries gradients, and where they lie."""
-    differentiable: bool
-    numbers: bool
-    def __init__(self, numbers: builtins.bool) -> None: ...
-    def value(self, a: Any) -> Any:
-        """What an op takes for an argument of the user: values for tensors and arrays, also inside of lists."""
-    def beside(self, v: Value) -> Value:
-        """The value itself; raises DeviceError where others lie on another device: numbers of the host alone follow."""
-    def cut(self, y: Any) -> Any:
-        """Under `no_grad` the results are cut off from what carries gradients."""
 def tensors(y: Any, carries: bool) -> Any:
     """Results as tensors."""
 def recorded(made: Template, operands: list[Value], where: Where) -> Any:
     """The results of a call outside of any trace: `record(Tensor(value))`, written out, in half the time."""
-def record(x: Tensor) -> Tensor:
-    """The tensor itself; after many operations that nobody looked at its numbers are computed, to bound the history."""
-def bounded(x: Tensor) -> Tensor:
-    """The tensor itself, whose numbers are computed if enough was recorded, or if ops run where they are written."""
 def arithmetic(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function of operands, which may be symbolic sizes."""
 def operator(f: Callable[..., Any], numbers: bool=True) -> Callable[..., Any]:
@@ -89,7 +71,7 @@ def astype(x: Value, *, dtype: DType, copy: bool=True) -> Value:
     >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
     [255, 44, 0]
     """
-class Tensor(Familiar):
+class Tensor(Rebinding):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
     Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
@@ -103,44 +85,7 @@ class Tensor(Familiar):
     ((2,), float32, tensor([1., 2.]))
     """
     grad: Tensor | None
-    @property
-    def data(self) -> Tensor:
-        """The same numbers without gradients.
-
-        What is written to `x.data` in place is written to x and leaves its gradient settings alone. So does
-        `x.data = y`, which gives x numbers of its own: an earlier `x.data` stays what it was.
-
-        >>> w = st.ones(3, requires_grad=True)
-        >>> w.data[0] = 7
-        >>> w.data *= 2
-        >>> w
-        tensor([14.,  2.,  2.], requires_grad=True)
-        >>> backup = w.data
-        >>> w.data = st.zeros(3)
-        >>> backup.tolist(), w.tolist()
-        ([14.0, 2.0, 2.0], [0.0, 0.0, 0.0])
-        """
-    @data.setter
-    def data(self, new: Any) -> None: ...
-    def assign(self, new: Any) -> Tensor:
-        """Rebinds this tensor to `new` numbers, broadcast to its shape and cast to its dtype, and returns it.
-
-        Works whatever its gradient settings are: this is how optimisers write parameters. Raises ShapeError where the
-        numbers do not broadcast to its shape.
-
-        >>> x = st.zeros(3)
-        >>> x.assign([1, 2, 3]).tolist(), x.assign(7).tolist()
-        ([1.0, 2.0, 3.0], [7.0, 7.0, 7.0])
-        """
-    copy_ = assign
-    def move(self, what: Device | DType | str) -> None:
-        """Rebinds this tensor and its gradient to the same numbers on a device, or of another dtype."""
-    def zero_(self) -> Tensor:
-        """Rebinds this tensor to zeros and returns it; its gradient stays."""
-    def beside(self, x: Any) -> Tensor:
-        """x as a tensor of this one's dtype; a number or an array on its device."""
-    def rebind(self, new: Tensor) -> Tensor:
-        """This handle, standing for another expression of its type from now on."""
+    def _alike(self, x: Any) -> Tensor: ...
     def __setitem__(self, key: Index, new: Any) -> None:
         """Rebinds this tensor to itself with x[key] replaced by `new`, broadcast and cast to its dtype.
 
@@ -1598,8 +1543,6 @@ def where(condition: TensorLike, x: TensorLike, z: TensorLike) -> Tensor:
     """The elements of x where the condition holds, else those of z, all three broadcast."""
 def elementwise(f: Callable[..., Any]) -> Callable[..., Any]:
     """An operator of tensors as one of what masks choose from them."""
-def said(key: Any) -> Any:
-    """What a key stands for now: a mask that is written to is another one."""
 class Chosen(Tensor):
     """x[mask] of a mask whose numbers a program knows when it runs: nobody knows its length before.
 
@@ -1613,6 +1556,7 @@ class Chosen(Tensor):
         """What stands beside the numbers, at all places: of the same mask as a whole, and what broadcasts to a row."""
     def over(self, x: Tensor, key: Any) -> Tensor:
         """x with the numbers at the places that they were chosen from."""
+BOTH = ('add', 'sub', 'mul', 'truediv', 'floordiv', 'mod', 'pow', 'and', 'or', 'xor', 'lshift', 'rshift')
 def placed(v: Value, device: DeviceLike=None, requires_grad: bool=False) -> Tensor:
     """A new array as a tensor on a device: where none is named, on that of the innermost `with st.device(...)`."""
 def constant(x: Any, like: DType | None=None) -> Tensor:
@@ -1630,5 +1574,3 @@ def tensor(data: Any, dtype: DTypeLike | None=None, requires_grad: bool=False, d
     >>> st.tensor([1, 2], dtype="float16", requires_grad=True)
     tensor([1., 2.], dtype=float16, requires_grad=True)
     """
-def array_value(array: Array) -> Value:
-    """The value of an array: its numbers now, or in a traced function an input where calls can find the array again."""

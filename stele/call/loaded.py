@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from stele.arrays.generator import GENERATOR
+from stele.arrays.operands import Operands
 from stele.arrays.streams import JOINING, Joining
-from stele.arrays.tensor import Operands, Tensor, constant
+from stele.arrays.tensor import Tensor, constant
 from stele.arrays.views import leave
 from stele.call.compiled import Compiled
 from stele.call.stored import FORMAT, PLAIN, RANDOM, written

@@ -9,8 +9,9 @@ from typing import Any
 from weakref import ref
 
 from stele.arrays.looking import is_traced
+from stele.arrays.operands import Operands
 from stele.arrays.streams import DRAW, DRAWN, after, handed, number_of
-from stele.arrays.tensor import DeviceLike, Operands, Tensor, constant
+from stele.arrays.tensor import DeviceLike, Tensor, constant
 from stele.backend.base import Program
 from stele.backend.devices import current, find
 from stele.backend.newest import Newest

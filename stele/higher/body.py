@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from stele.arrays.looking import is_traced
+from stele.arrays.operands import Operands
 from stele.arrays.streams import stream_of
-from stele.arrays.tensor import Operands, Tensor, constant, tensors
+from stele.arrays.tensor import Tensor, constant, tensors
 from stele.arrays.views import leave
 from stele.backend.devices import current
 from stele.eager.evaluate import evaluate

@@ -8,7 +8,8 @@ from functools import partial, wraps
 from typing import Any, NamedTuple, TypeVar, overload
 
 from stele.arrays.opensize import plain
-from stele.arrays.tensor import Operands, Tensor, constant, tensors
+from stele.arrays.operands import Operands
+from stele.arrays.tensor import Tensor, constant, tensors
 from stele.eager.handle import GRAD
 from stele.errors import ArgumentError, kind
 from stele.higher.custom import custom_gradient, custom_jvp

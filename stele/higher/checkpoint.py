@@ -7,7 +7,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from stele.arrays.tensor import Operands, Tensor, constant
+from stele.arrays.operands import Operands
+from stele.arrays.tensor import Tensor, constant
 from stele.eager.handle import GRAD
 from stele.higher.body import Body, Returned, enter
 from stele.ir.door import public

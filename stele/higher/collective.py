@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from stele.arrays.tensor import Operands, Tensor, constant, tensors
+from stele.arrays.operands import Operands
+from stele.arrays.tensor import Tensor, constant, tensors
 from stele.eager.handle import GRAD
 from stele.errors import GraphError
 from stele.higher.vmap import NAMED, Axis

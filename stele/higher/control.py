@@ -6,7 +6,8 @@ from typing import Any
 
 from stele.arrays import functions as F
 from stele.arrays.creation import arange
-from stele.arrays.tensor import Operands, Tensor, constant, tensors
+from stele.arrays.operands import Operands
+from stele.arrays.tensor import Tensor, constant, tensors
 from stele.eager.handle import GRAD
 from stele.errors import ArgumentError, DTypeError, ShapeError, TraceError
 from stele.higher.body import Body, Leaves, enter, shown

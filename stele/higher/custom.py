@@ -7,7 +7,8 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from stele.arrays.tensor import Operands, Tensor, constant, tensors
+from stele.arrays.operands import Operands
+from stele.arrays.tensor import Tensor, constant, tensors
 from stele.eager.handle import GRAD, TRACING, Handle, Tracing, tracing_into
 from stele.eager.live import Live, symbol
 from stele.errors import GraphError, ShapeError, TraceError, kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from stele.arrays.tensor import Operands
+from stele.arrays.operands import Operands
 from stele.eager.handle import GRAD
 from stele.errors import TraceError
 from stele.higher.body import Body, Leaves, enter

@@ -12,8 +12,9 @@ import cffi
 import numpy as np
 
 from stele.arrays.functions import broadcast_to
+from stele.arrays.operands import Operands
 from stele.arrays.sized import broadcast_shapes
-from stele.arrays.tensor import Operands, Tensor, constant, tensor, tensors
+from stele.arrays.tensor import Tensor, constant, tensor, tensors
 from stele.eager.handle import GRAD, TRACING
 from stele.errors import ArgumentError, DTypeError, kind
 from stele.higher.called import differentiable, parts

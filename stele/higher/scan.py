@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast, overload
 
 from stele.arrays.opensize import plain
-from stele.arrays.tensor import Operands
+from stele.arrays.operands import Operands
 from stele.eager.handle import GRAD
 from stele.errors import ShapeError, TraceError, kind
 from stele.higher.body import Body, Leaves, Returned, enter

@@ -7,8 +7,10 @@ from functools import wraps
 from typing import Any, NamedTuple
 
 from stele.arrays.opensize import plain
+from stele.arrays.operands import Operands
+from stele.arrays.rebinding import record
 from stele.arrays.streams import stream_of
-from stele.arrays.tensor import Operands, Tensor, constant, record
+from stele.arrays.tensor import Tensor, constant
 from stele.eager.handle import TRACING, Handle, Tracing, tracing_into
 from stele.eager.live import Live, is_there, symbol
 from stele.errors import ArgumentError, GraphError, ShapeError, TraceError, kind
