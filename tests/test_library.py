@@ -160,6 +160,18 @@ def test_arguments_that_are_returned_are_results(tmp_path: Path) -> None:
         assert np.array_equal(y, want)
 
 
+def test_what_is_returned_unread_is_a_result(tmp_path: Path) -> None:
+    w, v, x, z = st.tensor(normal(2, 3)), st.tensor([4, 5]), normal(3), normal(4)
+    same(compiled(lambda: (w, w)), tmp_path / "nothing")
+    fs = [lambda x: x, lambda x: (x, x), lambda x: (w, x * 2, v, w), lambda x: (w * x, w, v)]
+    for k, f in enumerate(fs):
+        same(compiled(f, x), tmp_path / f"{k}", x)
+        st.save(compiled(f, x), tmp_path / "f.st")
+        same(compiled(st.load(tmp_path / "f.st"), x), tmp_path / f"{k} loaded", x)
+    f = compiled(lambda x, y, z: (z + 1, w, y, x), x, z, z + 1, dims={"x": {0: "n"}, "y": {0: "m"}, "z": {0: "m"}})
+    same(f, tmp_path / "open", x, z, z + 1, sizes=(3, 4))
+
+
 def test_names_are_those_of_c() -> None:
     words = ["n", "class", "x.0", "x_0", "n", "y", "x-y", "2", "ä", "net_run", "y"]
     assert spelled(words, "net") == ["n", "class_", "x_0", "x_0_", "n_", "y", "x_y", "x2", "_", "net_run_", "y_"]

@@ -123,6 +123,8 @@ LOOKED_AT = {
     "Resize": ("y = Resize (x, none, s)", "s = {1, 1, 2, 3}, float[0] none = {}", "float[4]"),
     "Upsample": ("y = Upsample (x, s)", "s = {1, 1, 2, 3}", "float[4]"),
     "Pad": ("y = Pad (x, p, s)", "s = {2}, int64[8] p = {0, 0, 1, 0, 0, 0, 0, 2}", "float"),
+    "Pad of a quantised number": ("v = DequantizeLinear (q, s) y = Pad (x, p, v)",
+        "s = {0.5}, int8 q = {4}, int64[8] p = {0, 0, 1, 0, 0, 0, 0, 2}", "float"),
     "OneHot": ("i = Cast <to = 7> (x) y = OneHot (i, d, s)", "s = {0, 5}, float d = {3}", "float[2]"),
 }
 
@@ -140,6 +142,39 @@ def test_numbers_that_ops_look_at_are_constants(op: str, tmp_path: Path) -> None
     np.testing.assert_array_equal(st.compile(model)(x).numpy(), want)
     so.export(model, [x], tmp_path / "again.onnx")
     np.testing.assert_array_equal(so.load(tmp_path / "again.onnx")(x).numpy(), want)
+
+
+PASSED = {
+    "alone": ("float[3] w", ""),
+    "beside others": ("float[n, 3] y, float[3] w, int64[2] v", "y = Relu (x)"),
+    "twice": ("float[3] w, float[n, 3] y, float[3] w", "y = Relu (x)"),
+    "read as well": ("int64[2] v, float[3] w, float[n, 3] y", "y = Mul (x, w)"),
+    "a node's": ("float[3] a, float[2] b", "a = Identity (w) b = Constant <value = float[2] {4, 5}> ()"),
+    "inputs": ("float[m] z, float[n, 3] x, float[3] w", ""),
+}
+
+
+@pytest.mark.parametrize("name", PASSED)
+def test_what_is_there_before_may_be_an_output(name: str, tmp_path: Path) -> None:
+    outputs, nodes = PASSED[name]
+    model = so.load(onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+        net (float[n, 3] x, float[m] z) => ({outputs})
+        <float[3] w = {{1, 2, 3}}, int64[2] v = {{4, 5}}> {{{nodes}}}"""))
+    x, z = st.randn(2, 3), st.ones(4)
+    compiled = st.compile(model, dims=model.dims)
+    want = [y.numpy() for y in model.values(x, z)]
+    assert len(want) == len(model.outputs)
+    compiled(x, z)
+    st.save(compiled, tmp_path / "kept.st")
+    compiled.export_library(tmp_path / "library", "net")
+    so.export(model, [x, z], tmp_path / "again.onnx", dims=model.dims)
+    so.export(st.load(tmp_path / "kept.st"), [x, z], tmp_path / "kept.onnx")
+    again, kept = so.load(tmp_path / "again.onnx"), so.load(tmp_path / "kept.onnx")
+    assert {name for name, _ in again.named_parameters()} <= {"w"}
+    for made in (compiled(x, z), st.load(tmp_path / "kept.st")(x, z),
+                 *(f(*([z, x][len(i.shape or ()) - 1] for i in f.inputs)) for f in (again, kept))):
+        for got, right in zip(made if isinstance(made, tuple) else (made,), want, strict=True):
+            np.testing.assert_array_equal(got.numpy(), right, strict=True)
 
 
 def test_zero_points_may_be_computed() -> None:

@@ -16,7 +16,7 @@ from stele.ir.graph import Array, walk
 from stele.ir.types import HOME, Type
 from stele.ops.foreign import Foreign
 from stele.pipeline import Options, exported
-from stele.tracing.trace import answered
+from stele.tracing.trace import Traced, answered
 
 C_TYPES = {"float32": "float", "float64": "double", "bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t",
            "complex64": "float", "complex128": "double"}
@@ -52,11 +52,11 @@ def export(plan: Plan, name: str, names: Sequence[str], folder: str | Path, opti
     """
     if not name.isidentifier() or not name.isascii():
         raise ArgumentError(f"a library is called what C functions may be, got {name!r}", hint="Give it a name=.")
-    traced = plan.traced
-    if traced.changes:
+    if plan.traced.changes:
         raise GraphError(f"{name} rebinds what lies outside of it, and a library has no state",
                          hint="Take what changes as an argument and return it; st.rand and the like count as such.")
-    graph, _ = answered(traced)
+    traced, _ = answered(plan.traced)
+    graph = traced.graph
     if any(v.type.device != HOME for v in walk([*graph.parameters, *graph.results])):
         raise GraphError(f"{name} runs on several devices, a library on the host alone")
     if any(isinstance(v.op, Foreign) for v in graph.everything):
@@ -64,7 +64,7 @@ def export(plan: Plan, name: str, names: Sequence[str], folder: str | Path, opti
                          hint="Call it from the C that calls the library.")
     leaf = [plan.getters[k][1] if kind == "handle" and plan.getters[k][0] is None else k if kind == "argument" else None
             for kind, k in traced.inputs] + [None] * len(traced.constants)
-    held = {k: state(plan, k) for k, place in enumerate(leaf) if place is None}
+    held = {k: state(plan, traced, k) for k, place in enumerate(leaf) if place is None}
     library, sizes, target = exported(graph, name, held, options)
     inputs = [(names[place], p.type) for place, p in zip(leaf, graph.parameters) if place is not None]
     outputs = [(f"y{j}" if len(graph.results) > 1 else "y", v.type) for j, v in enumerate(graph.results)]
@@ -90,11 +90,11 @@ def spelled(names: Sequence[str], library: str) -> list[str]:
     return made
 
 
-def state(plan: Plan, k: int) -> Array:
+def state(plan: Plan, traced: Traced, k: int) -> Array:
     """The numbers of a parameter that no caller gives."""
-    if k >= len(plan.inputs):
-        return plan.constants[k - len(plan.inputs)].array
-    kind, place = plan.inputs[k]
+    if k >= len(traced.inputs):
+        return plan.constants[k - len(traced.inputs)].array
+    kind, place = traced.inputs[k]
     if kind == "array":
         return np.ascontiguousarray(plan.arrays[place].get())
     base, key = plan.getters[place]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, MappingView, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, MappingView, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -150,8 +150,9 @@ class Traced:
     """What a call reads, makes and rebinds: a graph, whose parameters are `inputs` and then `constants`, and how
     handles, slots and what is returned come by its results, and so do containers among the arguments that are
     `refilled` and arrays there that are `filled`. Handles that have `left` share memory with no others, once a result
-    is written to them, if any. Which leaves of the arguments are numbers or texts in entries of dicts that were left
-    `unread`, and classes of objects there that stay `whole`, as callbacks hold them."""
+    is written to them, if any. Behind `entries` stand in order the inputs, and the handles that are returned
+    unread. Which leaves of the arguments are numbers or texts in entries of dicts that were left `unread`,
+    and classes of objects there that stay `whole`, as callbacks hold them."""
 
     graph: Graph
     handles: list[Handle]
@@ -168,6 +169,7 @@ class Traced:
         default_factory=list[tuple[tree.Held, "tree.Spec | None", list[Part]]])
     filled: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     left: Sequence[tuple[int, int | None]] = ()
+    entries: Mapping[Value, tuple[str, int]] = field(default_factory=dict[Value, tuple[str, int]])
     state: State = field(default_factory=lambda: State({}))
     arrays: list[Slot] = field(default_factory=list[Slot])
     unread: frozenset[int] = frozenset()
@@ -254,24 +256,27 @@ def called_with(graph: Graph, watch: Watch, leaves: Sequence[Any]) -> frozenset[
     return frozenset(kinds)
 
 
-def answered(traced: Traced) -> tuple[Graph, list[str]]:
-    """The graph of the arrays that a call returns, arguments that it passes on among them, and a name for each.
+def answered(traced: Traced) -> tuple[Traced, list[str]]:
+    """The same with the graph of the arrays that a call returns, of which those that are passed on are inputs too, and
+    a name for each.
 
     Raises GraphError where it returns what no graph makes, or nothing.
     """
+    inputs = {entry: v for v, entry in traced.entries.items()} | dict(zip(traced.inputs, traced.graph.parameters))
+    parameters = *inputs.values(), *traced.graph.parameters[len(traced.inputs):]
     spec, parts = traced.returned
     results = dict[str, Value]()
     for name, part in zip(tree.paths(spec, "y"), parts, strict=True):
         if part.kind == "object" and part.what is None:
             continue
-        k = traced.read.get(part.what) if part.kind == "handle" else None
-        if (v := traced.result(part) if k is None else traced.graph.parameters[k]) is None:
+        if (v := inputs.get(("handle", part.what)) if part.kind == "handle" else traced.result(part)) is None:
             raise GraphError("a function to export returns arrays that it makes, alone or in containers",
                              hint="Return st.tensor(number) in place of a number, x.clone() in place of an argument.")
         results[name.strip(".")] = v
     if not results:
         raise GraphError("a function to export returns an array, and this one returns nothing")
-    return replace(traced.graph, results=tuple(results.values())), [*results]
+    graph = replace(traced.graph, parameters=parameters, results=tuple(results.values()))
+    return replace(traced, graph=graph, inputs=[*inputs]), [*results]
 
 
 def traced_on(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], follower: Follower) -> Traced:
@@ -315,6 +320,7 @@ class Collector:
         spec, parts = self.template(y, "the result")
         contents = [(self.watch.held[id(x)], *self.contents(x)) for x in refilled]
         slots = [self.change(record, key) for record in self.state.records for key in changed(record)]
+        passed = {self.scope.read(x) for p in parts if p.kind == "handle" and (x := self.handles[p.what]).home is None}
         stays = (p.what for ps in (parts, *(ps for *_, ps in (*contents, *slots))) for p in ps if p.kind == "object")
         rebase(self.state, [slot for slot, _, _ in slots], {id(x) for x in stays})
         seen = list(self.scope.seen.values())
@@ -329,7 +335,7 @@ class Collector:
         filled = [(k, self.result(t._value)) for k, t in self.arrays.items() if t._value is not self.symbols[k]]
         needed = dict.fromkeys(v for v in walk(self.results) if isinstance(v.op, Parameter))
         entries = {v: ("argument", k) for k, v in self.symbols.items() if v in needed}
-        entries |= {s.entry: ("handle", self.place(s.handle)) for s in seen if s.entry in needed}
+        entries |= {s.entry: ("handle", self.place(s.handle)) for s in seen if s.entry in needed or s.entry in passed}
         entries = dict(sorted(entries.items(), key=lambda entry: self.order(*entry[1])))
         entries |= {v: ("array", k) for k, (_, v) in enumerate(self.scope.arrays.values()) if v in needed}
         constants = [v for v in needed if is_there(v) and v not in entries]
@@ -338,11 +344,12 @@ class Collector:
             raise leaked(unknown) or TraceError(
                 f"a symbolic tensor ({label_of(v)!r}) from outside of this function is used inside it",
                 hint="Pass it as an argument.")
-        graph = replace(closed([*entries, *constants], self.results), guards=tuple(guards))
-        return Traced(graph=graph, handles=self.handles, inputs=list(entries.values()), made=self.makes, writes=writes,
+        inputs = {v: entry for v, entry in entries.items() if v in needed}
+        graph = replace(closed([*inputs, *constants], self.results), guards=tuple(guards))
+        return Traced(graph=graph, handles=self.handles, inputs=list(inputs.values()), made=self.makes, writes=writes,
                       returned=(spec, parts), refilled=contents, constants=constants, grads=grads,
                       grads_read=grads_read, slots=slots, filled=filled, left=left, state=self.state,
-                      arrays=[slot for slot, _ in self.scope.arrays.values()])
+                      entries=entries, arrays=[slot for slot, _ in self.scope.arrays.values()])
 
     def order(self, kind: str, k: int) -> int:
         """Where an input stands: arguments as they were given, state behind them."""

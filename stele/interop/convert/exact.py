@@ -10,11 +10,10 @@ import stele as st
 from stele.arrays.tensor import Tensor
 from stele.backend.reference import run
 from stele.eager.follow import Follower
-from stele.errors import GraphError
 from stele.interop.convert.source import Source, leaves
-from stele.ir.graph import Array, Graph, Value
+from stele.ir.graph import Array
 from stele.ir.types import bfloat16, float16, float32, float64
-from stele.tracing.trace import Part, Traced, traced_on
+from stele.tracing.trace import Traced, answered, traced_on
 from stele.transform.retype import retype
 
 SMALLER = {t.numpy: float64.numpy for t in (float16, bfloat16, float32)}
@@ -28,21 +27,11 @@ def exact(source: Source, arrays: Sequence[Array]) -> list[Array]:
     """
     given = tuple(map(st.tensor, arrays))
     with st.no_grad():
-        traced = traced_on(lambda *x: [*leaves(source.call(*x))], given, {}, Follower())
-    values = [computed(traced, part) for part in traced.returned[1]]
-    graph = retype(Graph(traced.graph.parameters, tuple(values), traced.graph.guards), widened)
+        traced, _ = answered(traced_on(lambda *x: [*leaves(source.call(*x))], given, {}, Follower()))
+    graph = retype(traced.graph, widened)
     held = [x.numpy() for x in operands(traced, given)]
     made = run(graph, [x.astype(SMALLER.get(x.dtype, x.dtype)) for x in held])
-    return [y.astype(v.dtype.numpy) for v, y in zip(values, made)]
-
-
-def computed(traced: Traced, part: Part) -> Value:
-    """The value of one result."""
-    found = traced.graph.parameters[traced.read[part.what]] if part.kind == "handle" and part.what in traced.read \
-        else traced.result(part)
-    if found is None:
-        raise GraphError("the model gives an array that it does not compute")
-    return found
+    return [y.astype(v.dtype.numpy) for v, y in zip(traced.graph.results, made)]
 
 
 def operands(traced: Traced, given: Sequence[Tensor]) -> list[Any]:

@@ -24,9 +24,10 @@ BLOCKED = ("Weights of com.microsoft.nchwc lie as the vectors of one processor w
 COMPARISONS = {"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"}
 MOST_NODES = 1_000_000      # of a model whose functions are written out
 DEEPEST = 100               # functions within each other
-KNOWN = {"Clip": 1, "Dropout": 1, "MelWeightMatrix": 0, "NonMaxSuppression": 2, "OneHot": 1, "Pad": 2, "Range": 0,
-         "Resize": 1, "Upsample": 1}
-"""From which input on an op looks at the numbers themselves: bounds, scales, what is padded with. No parameters."""
+KNOWN = {"Clip": slice(1, None), "Dropout": slice(1, None), "Loop": slice(2), "MelWeightMatrix": slice(None),
+         "NonMaxSuppression": slice(2, None), "OneHot": slice(1, None), "Pad": slice(2, None), "Range": slice(None),
+         "Resize": slice(1, None), "Upsample": slice(1, None)}
+"""Of which inputs an op looks at the numbers themselves: bounds, scales, what is padded with. No parameters."""
 
 
 class OnnxModule(Imported):
@@ -48,11 +49,10 @@ class OnnxModule(Imported):
     def __init__(self, model: Model) -> None:
         graph = model.graph
         self.model, self.weights = model, dict[str, st.Tensor]()
-        frozen, looked_at = statistics(graph), compared(graph) | conditions(graph)
-        looked_at |= {x for n in graph.nodes for x in n.inputs[KNOWN.get(n.op, MOST_NODES):]}
+        frozen, known = statistics(graph), compared(graph) | looked_at(graph)
         for name, load in graph.weights.items():
             x = value(load())
-            if isinstance(x, st.Tensor) and x.dtype.kind == "f" and name not in looked_at:
+            if isinstance(x, st.Tensor) and x.dtype.kind == "f" and name not in known:
                 self.weights[name] = x if name in frozen else nn.Parameter(x)
         self.inputs = tuple(i for i in graph.inputs if i.name not in graph.weights)
         self.outputs = graph.outputs
@@ -134,12 +134,13 @@ def compared(graph: Graph) -> set[str]:
     return {name for name, ops in users.items() if ops <= COMPARISONS}
 
 
-def conditions(graph: Graph) -> set[str]:
-    """What decides how often loops run, where no input of the graph does: the steps are known then."""
+def looked_at(graph: Graph) -> set[str]:
+    """What ops look at and what that is computed of, where no input of the graph is among it: bounds, and conditions of
+    loops, whose steps are known then."""
     makers, given = {x: n for n in graph.nodes for x in n.outputs}, {i.name for i in graph.inputs} - {*graph.weights}
     found: set[str] = set()
-    for n in graph.nodes:
-        behind, waiting = set[str](), [*n.inputs[:2]] if n.op == "Loop" else []
+    for name in (x for n in graph.nodes for x in n.inputs[KNOWN.get(n.op, slice(0))]):
+        behind, waiting = set[str](), [name]
         while waiting:
             if (x := waiting.pop()) not in behind:
                 behind.add(x)

@@ -31,7 +31,6 @@ from stele.ops.arguments import sequence, whole
 from stele.tracing import tree
 from stele.tracing.general import general
 from stele.tracing.signature import Dims, checked_dims, declare, leaf_names, match, shape_of
-from stele.tracing.state import Opaque
 from stele.tracing.trace import Traced, answered, trace
 from stele.transform.inline import inline, written_out
 from stele.transform.pairs import pairs
@@ -90,12 +89,13 @@ def of_function(f: Function) -> Program:
     traced, n = f.plan.traced, len(f.names)
     if traced.changes:
         raise refused("the function")
+    traced, outputs = answered(traced)
     places = [h for _, h in traced.inputs]
     inputs = {k: f.names[h] for k, h in enumerate(places) if h < n}
     own = member_names(f, traced.state)
     weights = {k: (own.get(id(x := traced.handles[h])) or label_of(traced.graph.parameters[k]), x)
                for k, h in enumerate(places) if h >= n}
-    return Program("function", inputs, weights, *answered(traced))
+    return Program("function", inputs, weights, traced.graph, outputs)
 
 
 def apart(leaves: Sequence[Any]) -> list[Any]:
@@ -117,6 +117,7 @@ def of_python(program: Any, args: Any, dims: Dims) -> Program:
     traced = traced_at(function, spec, leaves, names, declare(dims, name, names, tuple(map(shape_of, leaves))))
     if traced.changes:
         raise refused(name)
+    traced, outputs = answered(traced)
     own = member_names(program, traced.state)
     argument = {id(x): k for k, x in enumerate(leaves)}
     inputs: dict[int, str] = {}
@@ -129,7 +130,7 @@ def of_python(program: Any, args: Any, dims: Dims) -> Program:
         else:
             weights[k] = own.get(id(x)) or label_of(traced.graph.parameters[k]), x
     weights |= {len(traced.inputs) + k: ("constant", Tensor(v)) for k, v in enumerate(traced.constants)}
-    return Program(name, inputs, weights, *answered(traced))
+    return Program(name, inputs, weights, traced.graph, outputs)
 
 
 def traced_at(f: Callable[..., Any], spec: Any, leaves: Sequence[Any], names: Sequence[str], shapes: Any) -> Traced:
@@ -138,7 +139,7 @@ def traced_at(f: Callable[..., Any], spec: Any, leaves: Sequence[Any], names: Se
 
     def run(at: Mapping[str, int]) -> tuple[Traced, Sizes]:
         known = Sizes(dict(at), [])
-        return trace(Copying(f), spec, leaves, shapes, names, known), known
+        return trace(f, spec, leaves, shapes, names, known), known
 
     with held():
         traced, known = run(sizes)
@@ -149,24 +150,6 @@ def traced_at(f: Callable[..., Any], spec: Any, leaves: Sequence[Any], names: Se
         if guard.relation == "==" and str(guard.left) in sizes:
             raise GraphError(f"{guard.left} cannot stay open: the function needs {guard}", hint=OPEN)
     return traced
-
-
-class Copying(Opaque):
-    """A function that gives copies of those of its arguments that it returns: no input of a model is an output too."""
-
-    def __init__(self, f: Callable[..., Any]) -> None:
-        self.f = f
-
-    def inside(self) -> tuple[Any, ...]:
-        return self.f,
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        own = {id(x) for x in tree.flatten((args, kwargs))[0]}
-
-        def apart(x: Any) -> Any:
-            return x.detach() if isinstance(x, Tensor) and id(x) in own else x
-
-        return tree.map(apart, self.f(*args, **kwargs))
 
 
 def refused(name: str) -> GraphError:
