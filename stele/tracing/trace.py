@@ -169,7 +169,7 @@ class Traced:
         default_factory=list[tuple[tree.Held, "tree.Spec | None", list[Part]]])
     filled: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     left: Sequence[tuple[int, int | None]] = ()
-    entries: Mapping[Value, tuple[str, int]] = field(default_factory=dict[Value, tuple[str, int]])
+    entries: Mapping[Live, tuple[str, int]] = field(default_factory=dict[Live, tuple[str, int]])
     state: State = field(default_factory=lambda: State({}))
     arrays: list[Slot] = field(default_factory=list[Slot])
     unread: frozenset[int] = frozenset()
