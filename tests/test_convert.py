@@ -179,6 +179,37 @@ def test_a_size_that_is_one_number_only_is_told(tmp_path: Path, capsys: pytest.C
     assert run([*command, "--dim", "n=3"], COMMANDS) == 0 and "differs" not in said(capsys)[0]
 
 
+def test_programs_go_out_with_the_state_that_they_came_with(tmp_path: Path) -> None:
+    count = st.tensor(5.0)
+
+    @st.compile
+    def f(x):
+        count.assign(count + 1)
+        return x * count + st.rand(2)
+
+    f(st.ones(2))
+    st.save(f, tmp_path / "f.stele")
+    assert run(["convert", str(tmp_path / "f.stele"), str(tmp_path / "g.stele")], COMMANDS) == 0
+    made = [st.load(tmp_path / name) for name in ("f.stele", "g.stele")]
+    assert made[0](st.ones(2)).tolist() == made[1](st.ones(2)).tolist()
+
+
+def test_what_comes_out_has_derivatives(tmp_path: Path) -> None:
+    assert run(["convert", str(model(tmp_path, "onnx")), str(tmp_path / "net.stele")], COMMANDS) == 0
+    net, x = st.load(tmp_path / "net.stele"), st.ones((2, 2, 4, 4))
+    net(x).sum().backward()
+    assert all(np.any(w.grad.numpy()) for w in net.state.values() if w.requires_grad)
+    assert np.any(st.grad(lambda x: net(x).sum())(x).numpy())
+
+
+def test_complex_numbers_are_compared_with_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    f = st.compile(lambda x: (x * x, st.fft.fft(x), x.real))
+    f(st.tensor(np.array([1 + 2j, 3j], "c8")))
+    st.save(f, tmp_path / "f.stele")
+    assert run(["convert", str(tmp_path / "f.stele"), str(tmp_path / "f.onnx")], COMMANDS) == 0
+    assert "equal" in said(capsys)[0]
+
+
 def test_results_by_name_are_compared_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Keras returns them in another order than the file has them."""
     pytest.importorskip("h5py", reason="pip install 'stele-dl[keras]'")

@@ -196,6 +196,11 @@ def test_a_formula_fuses() -> None:
     np.testing.assert_allclose(st.grad(lambda x: f(x).sum())(st.tensor(x)), -2 * x * np.exp(-x * x), rtol=1e-12)
     with pytest.raises(ArgumentError, match=r"formula of foreign gives .* at 0.25, the function"):
         st.foreign(bell, formula=lambda x: st.exp(x))
+    for f, signature, formula in ((C.atan2, "double(double, double)", lambda y, x: st.atan2(x, y)),
+                                  (C.fabs, "double(double)", lambda x: x), (C.abs, "int(int)", lambda x: x)):
+        with pytest.raises(ArgumentError, match="formula of foreign gives"):
+            st.foreign(f, signature, formula=formula)
+    assert st.foreign(C.abs, "int(int)", formula=st.abs)(-3).item() == 3
 
 
 def test_functions_of_others() -> None:

@@ -121,6 +121,12 @@ def test_text_ends_behind_what_stops_it(writer: Any) -> None:
     assert [int(a) for a in writer.stream(ids, 12, temperature=0, stop=[end])] == whole[:whole.index(end) + 1]
 
 
+def test_a_share_of_nothing_is_the_most_likely_token(writer: Any) -> None:
+    ids = inputs("gpt2")["input_ids"][0]
+    want = writer.generate(ids, 8, temperature=0).tolist()
+    assert writer.generate(ids, 8, top_p=0, seed=1).tolist() == writer.generate(ids, 8, top_k=1, seed=1).tolist() == want
+
+
 def test_a_copy_writes_the_same(writer: Any) -> None:
     ids = inputs("gpt2")["input_ids"][0]
     want = writer.generate(ids, 8, seed=0).tolist()
@@ -147,6 +153,7 @@ def test_draws_follow_temperature_top_k_and_top_p() -> None:
 
 @pytest.mark.parametrize(("how", "says"), [
     ({"max_new_tokens": 40}, "48 places, got 9 tokens and 40"), ({"max_new_tokens": 0}, "max_new_tokens"),
+    ({"input_ids": [1] * 48}, "Give it at most 47 tokens"),
     ({"temperature": -1.0}, "temperature"), ({"top_p": 1.5}, "top_p"), ({"top_k": 0}, "top_k"),
     ({"stop": ["x"]}, "stop"), ({"input_ids": [0.5]}, "at least one token"), ({"input_ids": []}, "at least one token")])
 def test_what_cannot_be_written_is_refused(how: dict[str, Any], says: str, writer: Any) -> None:

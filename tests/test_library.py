@@ -198,6 +198,7 @@ def test_what_no_library_holds_is_refused(tmp_path: Path) -> None:
     for f, text in ((counts, "rebinds.*no state"), (lambda x: x + st.rand(3), "rebinds"),
                     (lambda x: st.fft.fft(x), "needs Python for .* at .*test_library.py:"),
                     (lambda x: st.linalg.svd(x[None])[2], "needs Python for .* at .*test_library.py:"),
+                    (lambda x: (st.debug.print(x), x * 2)[1], "calls debug.print in Python at .*test_library.py:"),
                     (lambda x: None, "returns nothing"), (lambda x: (x * 2, 3), r"st\.tensor\(number\)")):
         with pytest.raises(GraphError, match=text):
             compiled(f, normal(3)).export_library(tmp_path, "p")

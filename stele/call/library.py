@@ -13,7 +13,9 @@ from stele.backend.cpu.serve import MESSAGES
 from stele.call.plan import Plan
 from stele.errors import ArgumentError, GraphError
 from stele.ir.graph import Array, walk
+from stele.ir.origin import lines
 from stele.ir.types import HOME, Type
+from stele.ops.called import Called
 from stele.ops.foreign import Foreign
 from stele.pipeline import Options, exported
 from stele.tracing.trace import Traced, answered
@@ -52,6 +54,10 @@ def export(plan: Plan, name: str, names: Sequence[str], folder: str | Path, opti
     """
     if not name.isidentifier() or not name.isascii():
         raise ArgumentError(f"a library is called what C functions may be, got {name!r}", hint="Give it a name=.")
+    for v in plan.traced.graph.everything:
+        if isinstance(v.op, Called) and v.op.found.in_turn:
+            raise GraphError(f"{name} calls {v.op.name} in Python at {', '.join(lines(v.where))}, which no library has",
+                             hint="Leave it out of what is exported, or return what it is to see.")
     if plan.traced.changes:
         raise GraphError(f"{name} rebinds what lies outside of it, and a library has no state",
                          hint="Take what changes as an argument and return it; st.rand and the like count as such.")

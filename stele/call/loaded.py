@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from stele.arrays.tensor import Tensor, constant
 from stele.arrays.views import leave
 from stele.call.compiled import Compiled
 from stele.call.stored import FORMAT, PLAIN, RANDOM, written
+from stele.call.symbolic import function, placeholder
 from stele.eager.handle import GRAD
 from stele.eager.live import cut, is_symbolic, is_there
-from stele.errors import ArgumentError, DataError, DTypeError, ShapeError, SteleError
+from stele.errors import ArgumentError, DataError, DTypeError, GraphError, ShapeError, SteleError
 from stele.ir.door import public
 from stele.ir.graph import Graph, substitute, walk
 from stele.ir.sizes import Size
@@ -85,6 +87,24 @@ class Loaded(Opaque, Naming, Joining):
         """What a file keeps of it, with its state as it is now."""
         return {**self.data, "state": self.state,
                 "trained": [name for name, x in self.state.items() if x.requires_grad]}
+
+    @public
+    def export_library(self, folder: str | Path, name: str | None = None) -> None:
+        """Writes a shared library of its first program into a `folder`, whose functions begin with `name`, that of the
+        saved function without one, as that of a compiled function is written.
+
+        >>> double = st.compile(lambda x: x * 2)
+        >>> _ = double(st.ones(2))
+        >>> st.save(double, "twice.safetensors")
+        >>> st.load("twice.safetensors").export_library("twice", "twice")
+        >>> import pathlib; pathlib.Path("twice/libtwice.so").exists()
+        True
+        """
+        first = self.variants[0]
+        if missing := [x for k, x in enumerate(first.names) if k not in first.types]:
+            raise GraphError(f"{self.name} takes {missing[0]}, which it does not use, and of which it says no type")
+        x = [placeholder(t.shape, t.dtype, first.names[k], t.device) for k, t in sorted(first.types.items())]
+        function(x, first.run(x)).export_library(folder, name or self.name)
 
     @public
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -223,7 +243,7 @@ class Variant(Opaque):
         values = substitute(bind(self.graph, sizes) if sizes else self.graph, given)
         steps = self.grads or any(self.at(place, arrays).requires_grad for place, _ in self.writes)
         carries = operands.differentiable and GRAD.get() and not steps
-        made = [Tensor(v if carries else cut(v), carries and v.dtype.is_float) for v in values]
+        made = [Tensor(cut(v) if steps else operands.cut(v), carries and v.dtype.is_float) for v in values]
         for place, j in self.left:
             if j is not None:
                 self.at(place, arrays).assign(Tensor(cut(values[j])))

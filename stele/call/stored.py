@@ -13,9 +13,11 @@ from stele.call.compiled import Compiled, Method
 from stele.call.plan import Plan
 from stele.call.symbolic import Function
 from stele.errors import DataError, GraphError
+from stele.ir.graph import Graph
 from stele.ir.text import parse, show
 from stele.ops import ALL
 from stele.ops.called import Called
+from stele.ops.derived import drawn
 from stele.ops.foreign import Foreign
 from stele.pipeline import Options
 from stele.tracing import tree
@@ -90,14 +92,15 @@ STRANGE: Any = object()     # what no file holds
 
 
 def traced(program: Program) -> Iterator[tuple[Plan, Arguments]]:
-    """The plans whose assumptions on Python's state hold now, newest first."""
+    """The plans whose assumptions on Python's state hold now, newest first, behind them those without gradients."""
     if isinstance(program, Function):
         count = len(program.types)
         spec = tree.flatten(((None,) * count, {}))[1]
         yield program.plan, Arguments(spec, [ARRAY] * count, program.names)
         return
     compiled, instance = (program.compiled, program.instance) if isinstance(program, Method) else (program, BOUND)
-    for (spec, _, shared, *kinds), variants in reversed(compiled.variants.all.items()):
+    newest = [*reversed(compiled.variants.all.items())]
+    for (spec, _, shared, *kinds), variants in sorted(newest, key=lambda found: not found[0][1]):    # GRAD.get()
         names = leaf_names(compiled.function, spec)
         bound = bool(kinds) and kinds[0] == id(instance)
         leaves = [BOUND, *map(leaf, kinds[1:])] if bound else [*map(leaf, kinds)]
@@ -182,25 +185,28 @@ class Recorder:
                    if not self.stays(slot, spec, parts)]
         grads = [[self.handle(h), None if part.what is None else self.result("a gradient", part)]
                  for h, part in traced.grads]
-        return {"graph": self.text(), "digest": traced.graph.digest, "sizes": dict(self.sizes),
+        graph = drawn(traced.graph)
+        return {"graph": self.text(graph), "digest": graph.digest, "sizes": dict(self.sizes),
                 "names": arguments.names, "arguments": arguments.text(),
                 "inputs": [*map(self.input, traced.inputs), *constants],
                 "returned": written(traced.returned[0], iter(traced.returned[1]), self.part),
                 "left": left, "writes": writes, "grads": grads}
 
-    def text(self) -> str:
+    def text(self, graph: Graph) -> str:
         """The graph as text that is known to be read back as it is, by any process."""
-        if any(isinstance(v.op, Foreign) for v in self.traced.graph.everything):
+        if any(isinstance(v.op, Foreign) for v in graph.everything):
             raise DataError(f"{self.name} calls a function of C, whose address is this process's own",
                             hint="Save the state alone, st.save(model, path), and compile anew where f is.")
-        for op in (v.op for v in self.traced.graph.everything):
+        for op in (v.op for v in graph.everything):
             if isinstance(op, Called) and not op.found.defined:
+                found = "Leave it out of what is saved, or return what it is to see." if op.found.in_turn else (
+                    "Functions of @st.op are found, each of a name of its own and of plain options, and under st.vmap "
+                    "those that are vectorized=True.")
                 raise DataError(f"{self.name} calls {op.function} in Python, which no other process finds by its name",
-                                hint="Functions of @st.op are found, each of a name of its own and of plain options, "
-                                     "and under st.vmap those that are vectorized=True.")
+                                hint=found)
         try:
-            text = show(self.traced.graph)
-            same = parse(text, ALL).digest == self.traced.graph.digest
+            text = show(graph)
+            same = parse(text, ALL).digest == graph.digest
         except GraphError as error:
             raise DataError(f"{self.name} holds what no file can: {error}") from None
         if not same:

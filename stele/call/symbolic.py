@@ -162,7 +162,7 @@ class Function(Opaque, Naming):
         given = [operands.value(handles[h]) for _, h in traced.inputs]
         values = substitute(bind(traced.graph, sizes) if (sizes := self.sizes(leaves)) else traced.graph, given)
         carries = operands.differentiable and GRAD.get()
-        made = [Tensor(v if carries else cut(v), carries and v.dtype.is_float) for v in values]
+        made = [Tensor(operands.cut(v), carries and v.dtype.is_float) for v in values]
         spec, parts = traced.returned
         returned = [made[traced.made[k].result] for k in (int(part.what) for part in parts)]
         for h, j in traced.writes:

@@ -12,7 +12,7 @@ from stele.arrays.tensor import Tensor, constant, tensors
 from stele.eager.handle import GRAD, TRACING, Handle, Tracing, tracing_into
 from stele.eager.live import Live, symbol
 from stele.errors import GraphError, ShapeError, TraceError, kind
-from stele.higher.body import Body, shown
+from stele.higher.body import TURN, Body, shown
 from stele.ir.door import public
 from stele.ir.graph import Graph, Value, closed
 from stele.ir.record import Aside
@@ -44,6 +44,9 @@ class Inner(Body):
         return v
 
     def write(self, handle: Handle, value: Live) -> None:
+        if handle is TURN:
+            raise TraceError(f"a print or a callback stands in {self.what}, which is computed where it is needed, in no "
+                             "order", hint="x.register_hook(f) sees the gradient of x, and f may print it.")
         raise TraceError(f"{self.what} rebinds a tensor from outside, such as the state of random numbers: "
                          "its derivative would do so again", hint="Draw before, and pass the numbers as an argument.")
 

@@ -27,7 +27,7 @@ from stele.ops.foreign import HINT, Foreign, Held, Part, Prototype, prototype_of
 
 FFI: Any = cffi.FFI()
 KINDS = {"f": bool | int | float, "i": bool | int, "u": bool | int, "b": bool}     # of Python's numbers that none loses
-SAMPLES = 0.25, 0.75, 2.0       # where a formula is compared
+SAMPLES = 0.25, -1.5, 0.75, 2.0       # where a formula is compared, each operand at another
 
 
 @public
@@ -64,10 +64,10 @@ def foreign(f: Any, signature: str | None = None, *, vjp: Callable[..., Any] | N
             function(given, name)
     if sum(given is not None for given in (vjp, jvp, formula)) > 1:
         raise ArgumentError("foreign takes one of vjp, jvp and formula", hint="Each of them serves both modes.")
-    said = signature if signature is not None else signature_of(f)
+    address, said = address_of(f), signature if signature is not None else signature_of(f)
     if not isinstance(said, str):
         raise ArgumentError(f"signature of foreign is a text, got {kind(said)}", hint=HINT)
-    p, place = prototype_of(said), tensor(address := address_of(f), dtype=int64)
+    p, place = prototype_of(said), tensor(address, dtype=int64)
     if (own := signature_of(f)) is not None and not agrees(prototype_of(own), p):
         raise ArgumentError(f"this function is {own!r}, which {said!r} is not", hint="Leave the signature out.")
     plainly = caller(Foreign(said, 0, not flag(threads, "threads of foreign"), Held(f)), p, place, address)
@@ -112,13 +112,20 @@ def meant(plainly: Callable[..., Any], formula: Callable[..., Any], p: Prototype
     if p.returns is None:
         raise ArgumentError("a formula stands for a function of numbers, this one takes arrays", hint="Write vjp=.")
     returns: DType = p.returns
-    for sample in SAMPLES:
-        x = [tensor(sample, dtype=o.dtype) for o in p.operands]
+    for k in range(len(SAMPLES)):
+        x = [tensor(sample(k + j, o.dtype), dtype=o.dtype) for j, o in enumerate(p.operands)]
         want, got = np.asarray(plainly(*x)), np.asarray(formula(*x))
         if not np.allclose(want, got, rtol=1e-5, atol=1e-6, equal_nan=True):
-            raise ArgumentError(f"formula of foreign gives {got} at {sample}, the function {want}",
+            place = ", ".join(str(a.numpy()) for a in x)
+            raise ArgumentError(f"formula of foreign gives {got} at {place}, the function {want}",
                                 hint="Write a formula that says the same, or vjp=.")
     return wraps(plainly)(lambda *x: constant(formula(*fitted(p, x))).astype(returns))
+
+
+def sample(k: int, of: DType) -> float:
+    """The number number k at which a function is compared with its formula."""
+    x = SAMPLES[k % len(SAMPLES)]
+    return x if of.kind == "f" else k % 2 == 0 if of.kind == "b" else int(4 * (x if of.kind == "i" else abs(x)))
 
 
 def address_of(f: Any) -> int:

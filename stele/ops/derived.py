@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
 from stele.errors import GraphError
 from stele.ir.graph import Array, Graph, Item, Op, Placed, Value, closed, interpret, parameter, substitute
 from stele.ir.record import Aside
+from stele.ir.rewrite import substituted, within
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, float32
 from stele.ops.control import fits
@@ -14,6 +16,7 @@ from stele.ops.elementwise.unary import square
 from stele.ops.linear import Sum, along, zeros_like
 
 Batch = Callable[[Graph, Sequence[bool], Dim], Graph]
+DEEPEST = 4     # rules within each other in a file: Bessel functions have derivatives of ever further ones
 
 
 class Rule(Protocol):
@@ -31,13 +34,25 @@ class Rule(Protocol):
 class Derived(Op):
     """The results of a graph whose derivatives by its first `own` operands are those of a rule; by others it has none.
 
-    What a rule says of one mode serves the other one too: as it is linear, its transpose is a derivative of it.
+    What a rule says of one mode serves the other one too: as it is linear, its transpose is a derivative of it. In a
+    file the rule is the graph that it gives, which is of tangents where it is `forward`; in there, k stands for the
+    graph of the k-th rule around it.
     """
 
     body: Graph
-    rule: Any       # a Rule
+    rule: Any       # a Rule, or a graph
     own: int
+    forward: bool = False
     family: ClassVar[str] = "control"
+
+    @property
+    def said(self) -> Rule:
+        """The rule. Raises GraphError where it is not known."""
+        if self.rule is None:
+            raise GraphError("the file of this program does not hold a derivative that its author says",
+                             hint=f"It holds those of {DEEPEST} functions whose derivatives are made of each other; one "
+                                  "of an older Stele holds none.")
+        return Drawn(self.rule, self.forward) if isinstance(self.rule, Graph) else self.rule
 
     def type(self, *x: Type) -> TupleType:  # type: ignore[override]
         inner = tuple(v.type for v in self.body.parameters)
@@ -55,7 +70,7 @@ class Derived(Op):
     def derivative(self, y: Value, x: Sequence[Value], along: Sequence[Value]) -> list[Value]:
         """What the rule says of cotangents or tangents."""
         types: TupleType = y.type  # type: ignore[assignment]
-        return substitute(self.rule.graph([a.type for a in x], types.items), (*x, *along))
+        return substitute(self.said.graph([a.type for a in x], types.items), (*x, *along))
 
     def floats(self, y: Value, x: Sequence[Value]) -> tuple[list[int], list[int]]:
         """Which operands and which results have derivatives."""
@@ -66,7 +81,7 @@ class Derived(Op):
     def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         wrt, out = self.floats(y, x)
         gs = [zeros_like(Item(k)(y)) if g[k] is None else g[k] for k in out]
-        if self.rule.forward:
+        if self.said.forward:
             still = [zeros_like(x[k]) for k in wrt]
             found = d.gradients(self.derivative(y, x, still), gs, still)
         else:
@@ -76,7 +91,7 @@ class Derived(Op):
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Any:
         wrt, out = self.floats(y, x)
         given = [zeros_like(x[k]) if (t := dx[k]) is None else t for k in wrt]
-        if self.rule.forward:
+        if self.said.forward:
             found = self.derivative(y, x, given)
         else:
             still = [zeros_like(Item(k)(y)) for k in out]
@@ -86,7 +101,7 @@ class Derived(Op):
     def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
         flags = tuple(is_placed for _, is_placed in x)
         body = d.batch(self.body, flags, n)
-        done = Derived(body, Spread(self.rule, flags, n, self.own, d.batch), self.own)(*(a for a, _ in x))
+        done = Derived(body, Spread(self.said, flags, n, self.own, d.batch), self.own)(*(a for a, _ in x))
         return tuple(Item(k)(done) for k in range(len(body.results)))
 
     @classmethod
@@ -120,6 +135,61 @@ class Spread(Aside):
     def __hash__(self) -> int:
         return hash(self.key)
 
+
+class Drawn(Aside):
+    """A rule whose graph is there."""
+
+    def __init__(self, drawn: Graph, forward: bool) -> None:
+        self.drawn, self.forward = drawn, forward
+
+    def graph(self, x: Sequence[Type], y: Sequence[Type]) -> Graph:
+        return tied(self.drawn, 0, self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Drawn) and (self.drawn, self.forward) == (other.drawn, other.forward)
+
+    def __hash__(self) -> int:
+        return hash(self.drawn)
+
+
+def tied(graph: Graph, depth: int, rule: Drawn) -> Graph:
+    """The graph with a rule where it stands for itself: where so many rules are between."""
+    def tie(v: Value) -> Op:
+        if not isinstance(v.op, Derived):
+            return within(v.op, lambda g: tied(g, depth, rule))
+        op = replace(v.op, body=tied(v.op.body, depth, rule))
+        if isinstance(op.rule, Graph):
+            return replace(op, rule=tied(op.rule, depth + 1, rule))
+        return replace(op, rule=rule.drawn, forward=rule.forward) if op.rule == depth else op
+
+    return mapped(graph, tie)
+
+
+def drawn(graph: Graph, around: tuple[Any, ...] = ()) -> Graph:
+    """The graph with what its rules give in their place, as files have it, within these rules at these types."""
+    def draw(v: Value) -> Op:
+        if not isinstance(v.op, Derived):
+            return within(v.op, lambda g: drawn(g, around))
+        op = replace(v.op, body=drawn(v.op.body, around))
+        if type(op) is not Derived or op.rule is None or isinstance(op.rule, Graph):
+            return op
+        types: TupleType = v.type  # type: ignore[assignment]
+        at = op.rule, [a.type for a in v.args], types.items
+        if at in around:
+            return replace(op, rule=len(around) - 1 - around.index(at))
+        if len(around) == DEEPEST:
+            return replace(op, rule=None)
+        return replace(op, rule=drawn(op.said.graph(*at[1:]), (*around, at)), forward=op.said.forward)
+
+    return mapped(graph, draw)
+
+
+def mapped(graph: Graph, change: Callable[[Value], Op]) -> Graph:
+    """The graph with another op in the place of each that changes."""
+    becomes = {v: Value(op, v.args, v.type, v.where) for v in graph.values if (op := change(v)) is not v.op}
+    return substituted(graph, becomes) if becomes else graph
+
+
 class Written(Aside):
     """The derivative of (x * x * w, x), said by hand."""
 
@@ -140,6 +210,9 @@ class Watched(Derived):
     """Its operands as they are; their cotangents are what the rule makes of those of its results."""
 
     def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        if self.rule is None:
+            raise GraphError("this program was saved with a hook that sees gradients, which no file holds",
+                             hint="Save it without, or say the derivative with @st.custom_gradient.")
         return tuple(self.rule.seen([zeros_like(a) if gk is None else gk for a, gk in zip(x, g)], x))
 
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Any:

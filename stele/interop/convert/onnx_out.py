@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import stele as st
-from stele.interop.convert.source import Source, onnx_runtime
-from stele.interop.convert.target import Target, function
+from stele.interop.convert.source import Source, flat, onnx_runtime
+from stele.interop.convert.target import Run, Target, function
 from stele.interop.onnx.module import load
 from stele.interop.onnx.out.export import OPSET, export
 from stele.ir.graph import Array
@@ -20,11 +22,24 @@ def written(source: Source, out: Path, example: Sequence[Array], fixed: Sequence
     """A model of ONNX, of an opset."""
     export(function(source), [*map(st.tensor, example)], out, dims=source.opened(fixed), opset=opset)
     module, runtime = load(out), onnx_runtime()
-    names = [i.name for i in module.inputs]
+    names, wanted = [i.name for i in module.inputs], expected(example)
 
     def session(x: Sequence[Array]) -> Any:
         return runtime.InferenceSession(str(out), providers=["CPUExecutionProvider"]).run(None, dict(zip(names, x)))
 
+    def of(run: Run) -> Run:
+        return lambda x: [joined(y, like) for y, like in zip(flat(run([*map(parted, x)])), wanted, strict=True)]
+
     weights = {name: load() for name, load in module.model.graph.weights.items()}
-    return Target(weights, {"stele.interop.onnx": lambda x: module(*map(st.tensor, x))} |
-                  ({"ONNX Runtime": session} if runtime else {}))
+    return Target(weights, {"stele.interop.onnx": of(lambda x: module(*map(st.tensor, x)))} |
+                  ({"ONNX Runtime": of(session)} if runtime else {}))
+
+
+def parted(x: Array) -> Array:
+    """Complex numbers as ONNX has them: pairs of real ones, on a last axis."""
+    return x[..., None].view(x.real.dtype) if x.dtype.kind == "c" else x
+
+
+def joined(y: Array, like: Array) -> Array:
+    """A result of ONNX as the numbers that it stands for."""
+    return np.ascontiguousarray(y).view(like.dtype)[..., 0] if like.dtype.kind == "c" else y

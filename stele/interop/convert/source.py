@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -54,18 +55,19 @@ class Source:
         return {name: given.get(name, OPEN) for name in names}
 
     def drawn(self, sizes: Mapping[str, int], seed: int) -> list[Array]:
-        """Random inputs: normal floats, whole numbers from 0, at these sizes."""
+        """Random inputs: normal floats and complex numbers, whole numbers from 0, at these sizes."""
         rng, made = np.random.default_rng(seed), list[Array]()
         for a in self.arguments:
             shape = tuple(sizes.get(n, OPEN) if isinstance(n, str) else OPEN if n is None else n for n in a.shape)
             dtype = np.dtype(a.dtype)
-            made.append(rng.standard_normal(shape).astype(dtype) if dtype.kind == "f" else
+            normal = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if dtype.kind == "c" else 0)
+            made.append(normal.astype(dtype) if dtype.kind in "fc" else
                         rng.integers(0, 2 if dtype.kind == "b" else a.below, shape).astype(dtype))
         return made
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """What the model gives, as arrays in order."""
-        with st.no_grad():
+        with st.no_grad(), still(self.state):
             return [*flat(self.call(*map(st.tensor, arrays)))]
 
     def matched(self, arrays: Sequence[Array]) -> dict[str, int]:
@@ -77,6 +79,18 @@ class Source:
         found = {a.name: {k: n for k, n in enumerate(a.shape) if isinstance(n, str) and n not in fixed}
                  for a in self.arguments}
         return {name: axes for name, axes in found.items() if axes}
+
+
+@contextmanager
+def still(state: Mapping[str, st.Tensor]) -> Iterator[None]:
+    """Inside, a model may change its state; behind it, these tensors are as they were."""
+    before = {name: x.clone() for name, x in state.items()}
+    try:
+        yield
+    finally:
+        with st.no_grad():
+            for name, x in state.items():
+                x.assign(before[name])
 
 
 def leaves(x: Any) -> Iterator[Any]:

@@ -17,7 +17,8 @@ import stele as st
 from stele import nn
 from stele.call.library import spelled
 from stele.errors import DataError
-from stele.interop.convert.source import Source, arrays_of
+from stele.interop.convert.program import opened
+from stele.interop.convert.source import Source, arrays_of, still
 from stele.ir.graph import Array
 from stele.tracing.state import Naming
 
@@ -54,7 +55,7 @@ def function(source: Source) -> Callable[..., Any]:
 def compiled(source: Source, example: Sequence[Array], fixed: Sequence[str]) -> Any:
     """A model compiled at these arrays, but for its open sizes."""
     made = st.compile(function(source), dims=source.opened(fixed))
-    with st.no_grad():
+    with still(source.state):
         made(*map(st.tensor, example))
     return made
 
@@ -62,8 +63,8 @@ def compiled(source: Source, example: Sequence[Array], fixed: Sequence[str]) -> 
 def program(source: Source, out: Path, example: Sequence[Array], fixed: Sequence[str], expected: Any) -> Target:
     """A file that `st.load` reads."""
     st.save(compiled(source, example, fixed), out)
-    found = st.load(out)
-    return Target(arrays_of(found.state.items()), {"stele.load": lambda x: found(*map(st.tensor, x))})
+    found = opened(out)
+    return Target(found.weights, {"stele.load": found.run})
 
 
 def state(source: Source, out: Path, *_: Any) -> Target:

@@ -17,6 +17,7 @@ from stele.ops.arguments import number, positive, whole
 
 Steps = dict["Kind", list["Writer"]]
 SMALLEST = 32       # tokens of a cache
+LEAST = 1e-30       # of a share: the most likely token has more
 LIGHT, AT_ONCE = 8 << 20, 8     # a model of fewer bytes takes less time than Python around it: so many tokens a call
 
 
@@ -77,17 +78,19 @@ class LanguageModel(nn.Module):
         """The tokens that follow, one after the other as they are drawn: int64 () for tokens (L,), (N,) for (N, L).
 
         By the softmax of logits / `temperature`, 0 for the most likely one; of the `top_k` most likely alone, and of
-        those of the most likely ones that have a share `top_p` together (Holtzman et al., 2020). A `seed` begins the
-        stream of random numbers; without one it comes from `st.default_generator`, which the most likely tokens leave
-        alone. It ends behind a token of `stop` (the configuration's, unless given), for several texts behind the last
+        those of the most likely ones that have a share `top_p` together (Holtzman et al., 2020), at least one. A `seed`
+        begins the stream of random numbers; without one it comes from `st.default_generator`, which the most likely
+        tokens leave alone. It ends behind a token of `stop` (the configuration's, unless given), for several texts behind the last
         one's; where one has ended its tokens are the first of stop.
         """
         ids, count = tokens(input_ids), positive(max_new_tokens, "max_new_tokens of generate")
         if ids.shape[-1] + count > self.limit:
+            left = self.limit - ids.shape[-1]
             raise ArgumentError(f"the model has {self.limit} places, got {ids.shape[-1]} tokens and {count} new ones",
-                                hint=f"Write max_new_tokens={max(self.limit - ids.shape[-1], 1)}, or fewer tokens.")
+                                hint=f"Write max_new_tokens={left}, or fewer tokens." if left > 0 else
+                                f"Give it at most {self.limit - 1} tokens, the last ones for example.")
         heat = number(temperature, "temperature of generate", 0)
-        share = None if top_p is None else number(top_p, "top_p of generate", 0, 1)
+        share = 1.0 if top_p is None else max(number(top_p, "top_p of generate", 0, 1), LEAST)
         k = None if top_k is None else min(positive(top_k, "top_k of generate"), self.lm_head.out_features)
         ends = self.stop if stop is None else tuple(whole(n, "each of stop", 0) for n in stop)
         start = None if seed is None else whole(seed, "seed of generate", 0)
@@ -95,8 +98,8 @@ class LanguageModel(nn.Module):
             start = int(st.default_generator.integers(1 << 62))
         batch = 1 if ids.ndim == 1 else ids.shape[0]
         room = min(max(SMALLEST, 1 << (ids.shape[-1] + count - 1).bit_length()), self.limit)
-        kind = Kind(batch, room, *((None, False) if heat == 0 else (k, share is not None)), heat == 0)
-        return self.written(kind, ids, count, Draws(heat or 1.0, share or 1.0, start), ends)
+        kind = Kind(batch, room, *((None, False) if heat == 0 else (k, top_p is not None)), heat == 0)
+        return self.written(kind, ids, count, Draws(heat or 1.0, share, start), ends)
 
     def written(self, kind: Kind, ids: Array, count: int, draws: Draws, ends: tuple[int, ...]) -> Iterator[Array]:
         """The tokens of a writer that nobody else has meanwhile."""
