@@ -249,7 +249,8 @@ def grown(x):
 SAID = {"rounded": lambda x: rounded(3 * x) * x, "waved": lambda x: waved(x, x + 1), "each other's": even,
         "its own result": lambda x: grown(x) * x, "a loop": lambda x: st.scan(
             lambda c, v: (rounded(c + v) + grown(v), waved(c, v)), x[0], x)[1],
-        "a branch": lambda x: st.cond(x.sum() > 0, odd, rounded, x), "many": lambda x: st.vmap(waved, (0, None))(x, x[0])}
+        "a branch": lambda x: st.cond(x.sum() > 0, odd, rounded, x),
+        "many": lambda x: st.vmap(waved, (0, None))(x, x[0])}
 
 
 @pytest.mark.parametrize("name", SAID)
@@ -505,6 +506,13 @@ def test_a_hostile_file_is_one_line(tmp_path: Path, old: str, new: str) -> None:
     with pytest.raises(DataError) as found:
         st.load(tmp_path / "f")
     assert "\n" not in str(found.value), str(found.value)
+
+
+def test_a_rule_of_a_hostile_file_is_looked_at(tmp_path: Path) -> None:
+    st.save(compiled(lambda x: even(x) + 1, st.ones(2)), tmp_path / "f")
+    resealed(tmp_path / "f", lambda tree: tree.replace("rule=graph(1)", "rule=graph(0)"))
+    with pytest.raises(DataError, match="the rule maps 1 derivatives to 1"):
+        st.load(tmp_path / "f")
 
 
 def test_damage_is_found(tmp_path: Path) -> None:

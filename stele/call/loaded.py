@@ -103,7 +103,8 @@ class Loaded(Opaque, Naming, Joining):
         first = self.variants[0]
         if missing := [x for k, x in enumerate(first.names) if k not in first.types]:
             raise GraphError(f"{self.name} takes {missing[0]}, which it does not use, and of which it says no type")
-        x = [placeholder(t.shape, t.dtype, first.names[k], t.device) for k, t in sorted(first.types.items())]
+        kinds: list[tuple[int, Any]] = sorted(first.types.items())
+        x = [placeholder(t.shape, t.dtype, first.names[k], t.device) for k, t in kinds]
         function(x, first.run(x)).export_library(folder, name or self.name)
 
     @public

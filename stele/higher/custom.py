@@ -45,8 +45,8 @@ class Inner(Body):
 
     def write(self, handle: Handle, value: Live) -> None:
         if handle is TURN:
-            raise TraceError(f"a print or a callback stands in {self.what}, which is computed where it is needed, in no "
-                             "order", hint="x.register_hook(f) sees the gradient of x, and f may print it.")
+            raise TraceError(f"a print or a callback stands in {self.what}, which has no place among others",
+                             hint="x.register_hook(f) sees the gradient of x, and f may print it.")
         raise TraceError(f"{self.what} rebinds a tensor from outside, such as the state of random numbers: "
                          "its derivative would do so again", hint="Draw before, and pass the numbers as an argument.")
 

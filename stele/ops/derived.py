@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 from stele.errors import GraphError
 from stele.ir.graph import Array, Graph, Item, Op, Placed, Value, closed, interpret, parameter, substitute
-from stele.ir.record import Aside
+from stele.ir.record import Aside, Record
 from stele.ir.rewrite import substituted, within
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, float32
@@ -46,19 +46,27 @@ class Derived(Op):
     family: ClassVar[str] = "control"
 
     @property
-    def said(self) -> Rule:
+    def said(self) -> Any:
         """The rule. Raises GraphError where it is not known."""
-        if self.rule is None:
+        if isinstance(self.rule, Graph):
+            return Drawn(self.rule, self.forward)
+        if not isinstance(self.rule, Aside):
             raise GraphError("the file of this program does not hold a derivative that its author says",
-                             hint=f"It holds those of {DEEPEST} functions whose derivatives are made of each other; one "
+                             hint=f"It holds those of {DEEPEST} functions that are each other's derivatives; the file "
                                   "of an older Stele holds none.")
-        return Drawn(self.rule, self.forward) if isinstance(self.rule, Graph) else self.rule
+        return self.rule
 
     def type(self, *x: Type) -> TupleType:  # type: ignore[override]
         inner = tuple(v.type for v in self.body.parameters)
         if len(x) != len(inner) or not all(map(fits, x, inner)):
             raise GraphError(f"Derived: the body takes {', '.join(map(str, inner))}, got {', '.join(map(str, x))}")
-        return TupleType(tuple(v.type for v in self.body.results))
+        made = tuple(v.type for v in self.body.results)
+        if isinstance(self.rule, Graph):
+            moving, fixed = (sum(t.dtype.is_float for t in ts) for ts in (
+                (inner[:self.own], made) if self.forward else (made, inner[:self.own])))
+            if (len(self.rule.parameters), len(self.rule.results)) != (len(inner) + moving, fixed):
+                raise GraphError(f"Derived: the rule maps {moving} derivatives to {fixed}, got {self.rule}")
+        return TupleType(made)
 
     def reference(self, *x: Array) -> tuple[Array, ...]:
         return tuple(interpret(self.body, x, lambda v, x: v.op.reference(*x)))
@@ -101,7 +109,8 @@ class Derived(Op):
     def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
         flags = tuple(is_placed for _, is_placed in x)
         body = d.batch(self.body, flags, n)
-        done = Derived(body, Spread(self.said, flags, n, self.own, d.batch), self.own)(*(a for a, _ in x))
+        rule = None if self.rule is None else Spread(self.said, flags, n, self.own, d.batch)
+        done = Derived(body, rule, self.own)(*(a for a, _ in x))
         return tuple(Item(k)(done) for k in range(len(body.results)))
 
     @classmethod
@@ -136,20 +145,15 @@ class Spread(Aside):
         return hash(self.key)
 
 
-class Drawn(Aside):
+class Drawn(Record):
     """A rule whose graph is there."""
 
-    def __init__(self, drawn: Graph, forward: bool) -> None:
-        self.drawn, self.forward = drawn, forward
+    drawn: Graph
+    forward: bool
 
     def graph(self, x: Sequence[Type], y: Sequence[Type]) -> Graph:
+        """The graph of any types: what holds it is at these."""
         return tied(self.drawn, 0, self)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Drawn) and (self.drawn, self.forward) == (other.drawn, other.forward)
-
-    def __hash__(self) -> int:
-        return hash(self.drawn)
 
 
 def tied(graph: Graph, depth: int, rule: Drawn) -> Graph:

@@ -37,7 +37,7 @@ def written(source: Source, out: Path, example: Sequence[Array], fixed: Sequence
 
 def parted(x: Array) -> Array:
     """Complex numbers as ONNX has them: pairs of real ones, on a last axis."""
-    return x[..., None].view(x.real.dtype) if x.dtype.kind == "c" else x
+    return x[..., None].view(f"f{x.itemsize // 2}") if x.dtype.kind == "c" else x
 
 
 def joined(y: Array, like: Array) -> Array:

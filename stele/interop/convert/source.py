@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -82,7 +82,7 @@ class Source:
 
 
 @contextmanager
-def still(state: Mapping[str, st.Tensor]) -> Iterator[None]:
+def still(state: Mapping[str, st.Tensor]) -> Generator[None]:
     """Inside, a model may change its state; behind it, these tensors are as they were."""
     before = {name: x.clone() for name, x in state.items()}
     try:

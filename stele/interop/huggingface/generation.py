@@ -80,8 +80,8 @@ class LanguageModel(nn.Module):
         By the softmax of logits / `temperature`, 0 for the most likely one; of the `top_k` most likely alone, and of
         those of the most likely ones that have a share `top_p` together (Holtzman et al., 2020), at least one. A `seed`
         begins the stream of random numbers; without one it comes from `st.default_generator`, which the most likely
-        tokens leave alone. It ends behind a token of `stop` (the configuration's, unless given), for several texts behind the last
-        one's; where one has ended its tokens are the first of stop.
+        tokens leave alone. It ends behind a token of `stop` (the configuration's, unless given), for several texts
+        behind the last one's; where one has ended its tokens are the first of stop.
         """
         ids, count = tokens(input_ids), positive(max_new_tokens, "max_new_tokens of generate")
         if ids.shape[-1] + count > self.limit:
