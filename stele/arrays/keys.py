@@ -28,11 +28,6 @@ def whole_numbers(key: Any) -> Any:
     return int(key) if isinstance(key, np.integer) else key
 
 
-def said(key: Any) -> Any:
-    """What a key stands for now: a mask that is written to is another one."""
-    return key.value if isinstance(key, Looking) else key
-
-
 @public
 def resolved(x: Any, key: Any, constant: Callable[[Any], Any], axes: int | None = None) -> tuple[Any, Any]:
     """x and a key without lists and masks, of which x[key] is what was asked for.

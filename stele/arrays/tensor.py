@@ -14,10 +14,11 @@ from weakref import ref
 import numpy as np
 
 from stele.arrays import shapes, spoken
+from stele.arrays.apart import rows_of
 from stele.arrays.calling import Arguments
 from stele.arrays.familiar import WRITING, writing
 from stele.arrays.given import array_of, whole
-from stele.arrays.keys import is_simple, resolved, said, whole_numbers
+from stele.arrays.keys import is_simple, resolved, whole_numbers
 from stele.arrays.looking import is_traced
 from stele.arrays.operands import Operands, array_value
 from stele.arrays.rebinding import PENDING_LIMIT, Rebinding, bounded, record
@@ -42,6 +43,7 @@ from stele.ops import contraction, diagonals, indexing, joining, linear, parts, 
 from stele.ops.arguments import flag, shallow
 from stele.ops.elementwise import binary, signs, unary
 from stele.ops.linear import cast, transfer
+from stele.transform.share import identity
 
 new = object.__new__
 COPIED = 1 << 12    # elements of a part of an array, up to which it is copied when it is asked for
@@ -65,6 +67,8 @@ def lift(f: Callable[..., Any], numbers: bool = False, seen_before: Newest[Any, 
             key = kind_of(args, kwargs, operands) if TRACING.get() is None else None
             if (seen := seen_before.get(key)) is not None:
                 return recorded(seen, operands, here())
+            if key is None and (some := [a for a in (*args, *kwargs.values()) if isinstance(a, Chosen)]):
+                return some[0].through(lifted, given().checks, args, kwargs)
             found = Operands(numbers)
             y = found.cut(given().applied(found.value, args, kwargs))
             carries = found.differentiable and GRAD.get()
@@ -298,9 +302,8 @@ class Tensor(Rebinding):
 
     def __getitem__(self, key: Index) -> Tensor:
         if not is_simple(key) and not is_simple(key := whole_numbers(key)):
-            x, taken_apart = resolved(self, key, constant)
-            is_lone = len(taken_apart) == 1 and isinstance(taken_apart[0], Tensor) and taken_apart[0].dtype.kind == "b"
-            return Chosen(x, taken_apart[0], key) if is_lone else part(x, taken_apart)
+            x, key = resolved(self, key, constant)
+            return part(x, key) if (found := all_places(x, key)) is None else chosen(x, key, *found)
         found = part(self, key) if (there := copied(self, key)) is None else there
         if found._value.type.shape or key is ... or (type(key) is tuple and ... in key):      # NumPy takes numbers out
             found.tie_to(self, taken, (key,), {})
@@ -515,48 +518,119 @@ def copied(x: Tensor, key: Any) -> Tensor | None:
 part, replaced, where = lift(indexing.index), lift(indexing.set_index), arithmetic(binary.where)
 
 
-def elementwise(f: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator of tensors as one of what masks choose from them."""
-    return lambda x, *others: Chosen(f(Tensor(x.whole.value), *map(x.beside_places, others)), x.mask, x.key)
+def is_one(a: Value, b: Value) -> bool:
+    """Whether two values are one, as far as anybody knows: `x > 0` said twice is."""
+    waiting, seen = [(a, b)], set[tuple[int, int]]()
+    while waiting:
+        a, b = waiting.pop()
+        if a is b or (id(a), id(b)) in seen:
+            continue
+        if len(a.args) != len(b.args) or identity(a.op, a) != identity(b.op, b):
+            return False
+        seen.add((id(a), id(b)))
+        waiting += zip(a.args, b.args)
+    return True
+
+
+def all_places(x: Tensor, key: tuple[Any, ...]) -> tuple[Tensor, Tensor, int, Any] | None:
+    """Of a key with a mask of a program the part that all places of it make, the mask, along which axis of the part it
+    chooses, and the key of the part. None for a key without one, and where other arrays or numbers stand about it.
+    """
+    masks = [k for k, e in enumerate(key) if isinstance(e, Tensor) and e.dtype.kind == "b"]
+    rest = tuple([slice(None) if k in masks else e for k, e in enumerate(key)])
+    points = [k for k, e in enumerate(rest) if k in masks or type(e) is int]
+    if len(masks) != 1 or not is_simple(rest) or points[-1] - points[0] >= len(points):
+        return None
+    used = sum(e is not None and e is not ... for e in rest)
+    axis = sum(x.ndim - used if e is ... else type(e) is not int for e in rest[:masks[0]])
+    return part(x, rest), key[masks[0]], axis, rest
+
+
+def chosen(x: Tensor, key: tuple[Any, ...], whole: Tensor, mask: Tensor, axis: int, _: Any) -> Chosen:
+    """What a key chooses of x as it is now."""
+    at = Tensor(mask.value)
+    kept = where(spread(at, axis, whole), whole, 0.5 if x.dtype.is_float else True)
+    x, key = Tensor(x.value), tuple([at if e is mask else e for e in key])
+    return Chosen(kept, at, axis, lambda: part(x, key).value)
+
+
+def spread(mask: Tensor, axis: int, x: Tensor) -> Tensor:
+    """A mask along an axis of x."""
+    return mask.reshape((-1, *[1] * (x.ndim - axis - 1)))
 
 
 class Chosen(Tensor):
     """x[mask] of a mask whose numbers a program knows when it runs: nobody knows its length before.
 
-    What operators make of all of x goes to the places of the same mask: `x[mask] += 1`, `x[mask] = y[mask] * 2`. All
-    else that asks for the numbers raises DTypeError, and says what to write.
+    What is made of each row of all of x goes to the places of the same mask: `x[mask] += 1`,
+    `x[:, mask] = st.exp(y[:, mask])`; sums, and what else takes `where=`, count those places alone. All else that asks
+    for the numbers raises DTypeError, and says what to write. At other places stands a number at which most functions
+    have a slope; no gradient comes back from there.
     """
 
-    __slots__ = ("key", "mask", "whole")
+    __slots__ = ("axis", "mask", "refused", "whole")
 
-    def __init__(self, whole: Tensor, mask: Tensor, key: Any) -> None:
-        self.whole, self.mask, self.key = Tensor(whole.value), Tensor(mask.value), said(key)
+    def __init__(self, whole: Tensor, mask: Tensor, axis: int, refused: Callable[[], Any]) -> None:
+        self.whole, self.mask, self.axis, self.refused = whole, mask, axis, refused
         self._grad = self.parts = self.tie = None
-        self._requires_grad, self.leaf, self.home = False, False, self.whole.home
+        self._requires_grad, self.leaf, self.home = whole._requires_grad, False, whole.home
 
     @property
     def value(self) -> Any:     # type: ignore[override]
-        return part(self.whole, (self.mask,)).value
+        return self.refused()
 
-    def beside_places(self, other: Any) -> Any:
-        """What stands beside the numbers, at all places: of the same mask as a whole, and what broadcasts to a row."""
-        if isinstance(other, Chosen):
-            return other.whole if other.key is self.key else other.value
-        return self.value if getattr(other, "ndim", 0) >= self.whole.ndim else other
+    @property
+    def dtype(self) -> DType:   # type: ignore[override]
+        return self.whole.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.whole.ndim
+
+    def through(self, f: Callable[..., Any], checks: Mapping[str, Any], args: Sequence[Any], named: Any) -> Any:
+        """What f makes of the numbers: of each row alone, or of all of them where it takes `where`."""
+        rows: dict[Value, int] = {}
+        args, named = [self.beside(a, rows) for a in args], {k: self.beside(a, rows) for k, a in named.items()}
+        y = f(*args, **named)
+        axis = rows_of(y.value, rows, [a.value for a in (*args, *named.values()) if isinstance(a, Tensor)]
+                       ) if isinstance(y, Tensor) else None
+        if axis is not None:
+            return Chosen(y, self.mask, axis, self.refused)
+        is_counted = "where" in checks.keys() - named.keys() and "return_indices" not in checks
+        return f(*args, **named, where=spread(self.mask, self.axis, self.whole)) if is_counted else self.value
+
+    def beside(self, a: Any, rows: dict[Value, int]) -> Any:
+        """An argument at all places; of other masks there is none."""
+        if not isinstance(a, Chosen):
+            return a
+        if not is_one(a.mask.value, self.mask.value):
+            return a.value
+        rows[a.whole.value] = a.axis
+        return a.whole
+
+    def rebind(self, new: Tensor) -> Tensor:
+        if not isinstance(new, Chosen):
+            return self.value
+        self.whole = Tensor(self.whole.value, self.whole._requires_grad).rebind(new.whole)
+        return self
+
+    def tie_to(self, *_: Any) -> None:
+        """Parts of what was chosen share nothing, so there are none."""
+        self.refused()
 
     def over(self, x: Tensor, key: Any) -> Tensor:
         """x with the numbers at the places that they were chosen from."""
-        rows, _ = resolved(x, key, constant)
-        if said(key) is not self.key or rows.shape != self.whole.shape:
-            return Tensor(self.value)
-        mask = self.mask.reshape((-1, *[1] * (rows.ndim - 1)))
-        return where(mask, converted(self.whole, dtype=x.dtype), rows).reshape(x.shape)
+        rows, key = resolved(x, key, constant)
+        found = all_places(rows, key)
+        if found is None or not is_one(found[1].value, self.mask.value):
+            return self.value
+        old, mask, axis, rest = found
+        made = where(spread(mask, axis, old), converted(self.whole, dtype=x.dtype), old)
+        return replaced(rows, made, rest).reshape(x.shape) if made.shape == old.shape and \
+            axis - old.ndim == self.axis - self.ndim else self.value
 
 
 Chosen._value = Chosen.value     # type: ignore[assignment]    # what handles keep where nobody asks for it
-BOTH = "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"
-for name in (*(f"__{how}{name}__" for name in BOTH for how in ("", "r", "i")), "__neg__", "__abs__", "__invert__"):
-    setattr(Chosen, name, elementwise(getattr(Tensor, name)))
 
 
 def placed(v: Value, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st_
 
 import stele as st
+from stele import nn
 from stele.errors import IndexOutOfRange
 from tests.styles import Array
 
@@ -235,9 +236,93 @@ def test_what_masks_choose_is_computed_with_in_programs(f: Callable[..., Any]) -
     np.testing.assert_allclose(st.compile(slope)(st.tensor(x)).numpy(), slope(st.tensor(x)).numpy(), rtol=1e-5)
 
 
+def spelled_twice(x: st.Tensor, w: st.Tensor) -> Any:
+    x[x[:, 0] > 0] = st.exp(x[x[:, 0] > 0])
+    return x
+
+
+def of_an_inner_axis(x: st.Tensor, w: st.Tensor) -> Any:
+    x[:, w[0] > 0] += 1
+    x[..., None, w[0] > 0] *= x[:, :1].detach().reshape(-1, 1, 1)
+    other = w * 1
+    other[1, w[0] > 0] = other[2, w[0] > 0] - 1
+    return x, other
+
+
+def of_a_slice(x: st.Tensor, w: st.Tensor) -> Any:
+    mask = x[:, 1] > 0
+    x[mask, 1:] *= w[0, 1:]
+    x[mask, 0] = st.log(abs(x[mask, 2]) + 1) + x[mask, 1]
+    x[:, 0][x[:, 0] > 0] -= 1
+    return x
+
+
+def of_poles(x: st.Tensor, w: st.Tensor) -> Any:
+    mask = x > 0
+    x[mask] = w[1, 1] * st.log(x[mask]) + 1 / x[mask]
+    x[mask] = st.where(x[mask] > 0, x[mask] ** 0.5, x[mask])
+    return x
+
+
+def of_whole_rows(x: st.Tensor, w: st.Tensor) -> Any:
+    mask = x[:, 0] > 0
+    y = nn.functional.layer_norm(x[mask] @ w, (3,))
+    x[mask] = st.softmax(y, axis=-1) * y.sum(axis=1, keepdims=True) + nn.functional.silu(y)
+    return x
+
+
+def summed(x: st.Tensor, w: st.Tensor) -> Any:
+    mask, rows = x > 0, x[:, 0] > -9
+    return (x[mask].sum() + (x[mask] - x[mask].mean()).square().mean() + st.prod(x[rows], axis=0)
+            + x[rows].var(axis=1).std(), st.any(x[mask] > 1))
+
+
+def of_others(x: st.Tensor, w: st.Tensor) -> Any:
+    mask, y = x > 0, st.zeros_like(x, dtype="int64")
+    y[mask] = x[mask] * 3
+    y[mask] //= st.maximum(y[mask], 1)
+    picked = w[1, 1] * x[mask]
+    picked += 1
+    x[mask] = picked
+    return x, y
+
+
+ROWS = [spelled_twice, of_an_inner_axis, of_a_slice, of_poles, of_whole_rows, summed, of_others]
+
+
+@pytest.mark.parametrize("f", ROWS)
+@pytest.mark.parametrize("n", [4, 5, 1, 0])
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_made_of_each_row_that_a_mask_chooses(f: Callable[..., Any], n: int) -> None:
+    """Gradients are those of what is chosen alone: none that elsewhere is none spoils them."""
+    x, w = st.tensor(drawn((n, 3))), st.tensor(drawn((3, 3), 1))
+
+    def whole(x: st.Tensor, w: st.Tensor) -> Any:
+        return f(x * 1, w)
+
+    def total(x: st.Tensor, w: st.Tensor) -> st.Tensor:
+        return sum((y.astype("float32").sum() for y in leaves(whole(x, w))), st.tensor(0.0))
+
+    a, b = st.placeholder(("n", 3)), st.placeholder((3, 3))
+    slope = st.grad(total, (0, 1))
+    for g in st.compile(whole), st.compile(whole, backend="reference"), st.compile(
+            whole, dims={"x": {0: "n"}}), st.function([a, b], whole(a, b)):
+        for found, right in zip(leaves(g(x, w)), leaves(whole(x, w)), strict=True):
+            assert found.dtype == right.dtype
+            np.testing.assert_allclose(found.numpy(), right.numpy(), 1e-5, 1e-6)
+    for found, right in zip(st.compile(slope, dims={"x": {0: "n"}})(x, w), slope(x, w), strict=True):
+        np.testing.assert_allclose(found.numpy(), right.numpy(), 1e-4, 1e-5)
+
+
+def leaves(y: Any) -> tuple[Any, ...]:
+    return y if isinstance(y, tuple) else (y,)
+
+
 @pytest.mark.parametrize("f", [
-    lambda x: x[x > 0].sum(), lambda x: st.exp(x[x > 0]), lambda x: x[x > 0] + x, lambda x: x[x > 0].shape,
-    lambda x: x[x > 0] > 1, lambda x: (x[x > 0], x[x < 0]), lambda x: x[x > 0] + x[x < 0], lambda x: len(x[x > 0])])
+    lambda x: st.sort(x[x > 0]), lambda x: st.cumsum(x[x > 0], axis=0)[0], lambda x: x[x > 0].max(),
+    lambda x: x[x > 0][0], lambda x: x[x > 0].reshape(-1), lambda x: st.softmax(x[x > 0]), lambda x: x[x > 0] @ x,
+    lambda x: st.concatenate([x[x > 0], x]), lambda x: st.exp(x[x > 0]), lambda x: x[x > 0] + x, lambda x: x[x > 0].shape,
+    lambda x: x[x > 0] > 1, lambda x: (x[x > 0], x[x < 0]), lambda x: x[x > 0].sum(where=x[x < 0] < 0), lambda x: x[x > 0] + x[x < 0], lambda x: len(x[x > 0])])
 def test_the_length_of_what_a_mask_chooses_is_unknown_to_a_program(f: Callable[..., Any]) -> None:
     with pytest.raises(TypeError, match="has a shape that depends on numbers"):
         st.compile(f)(st.tensor(drawn((3,))))

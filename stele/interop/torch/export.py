@@ -13,7 +13,7 @@ import numpy as np
 import stele as st
 from stele.errors import ArgumentError, DataError, DTypeError, nearest
 from stele.interop.torch.gradients import own_functions_refused, stopped
-from stele.interop.torch.program import Graph, Input, Node, Program, Ref
+from stele.interop.torch.program import Graph, Input, Node, Program, Ref, refs
 from stele.interop.torch.table import RULES
 from stele.ir.types import DTYPES
 from stele.ops.arguments import mapping
@@ -181,7 +181,17 @@ def graph(module: Any) -> Graph:
             nodes.append(Node(n.name, op := word(n.target), arguments(n, module), dtypes(n), line(n), layer(n)))
             if op == "as_strided":
                 in_order(n, nodes[-1])
-    return Graph(tuple(inputs), tuple(nodes), outputs)
+    return Graph(tuple(inputs), needed(nodes, outputs), outputs)
+
+
+def needed(nodes: Sequence[Node], outputs: Any) -> tuple[Node, ...]:
+    """The nodes of which an output is made: what is asserted of sizes is not, and asks for what nobody else does."""
+    kept, names = list[Node](), set(refs(outputs))
+    for node in reversed(nodes):
+        if node.name in names:
+            kept.append(node)
+            names.update(refs(node.inputs))
+    return tuple(kept[::-1])
 
 
 def in_order(n: Any, node: Node) -> None:

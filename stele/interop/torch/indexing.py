@@ -22,11 +22,11 @@ def key(indices: Sequence[Any]) -> tuple[Any, ...]:
 
 def index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
     """x with values at indices, or with values added."""
-    y = x.clone()
-    if not accumulate:
-        y[key(indices)] = values
+    y, own = x.clone(), [i for i in indices if i is not None]
+    if not accumulate or any(i.dtype == "bool" for i in own):
+        y[key(indices)] = y[key(indices)] + values if accumulate else values
         return y
-    if all(i is not None and i.dtype != "bool" for i in indices):
+    if len(own) == len(indices):
         return st.index_put(x, key(indices), values, accumulate=True)
     places = st.arange(size(x.shape)).reshape(tuple(x.shape))[key(indices)]
     added = st.broadcast_to(values, tuple(places.shape)).reshape(-1)
