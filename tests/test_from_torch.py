@@ -406,6 +406,75 @@ def test_weights_are_shared_and_trained() -> None:
     assert int(own.weights["norm.num_batches_tracked"]) == 3
 
 
+def masked(t: Any) -> dict[str, Any]:
+    """Functions that write through masks, as modules do."""
+    def elementwise(x: Any, w: Any) -> Any:
+        y = x.clone()
+        mask = y > 0
+        y[mask] *= w[0, 0]
+        y[mask] += 1
+        y[mask] = y[mask].log() - t.where(y[mask] > 2, y[mask].clamp(max=3), w[0, 1] / y[mask])
+        y[~mask] = 0
+        return y
+
+    def spelled_twice(x: Any, w: Any) -> Any:
+        y = x.clone()
+        y[y < 0] = F.gelu(y[y < 0]) * 2
+        y[y < 0] **= 2
+        return y.masked_fill(y > 3, 0)
+
+    def of_rows(x: Any, w: Any) -> Any:
+        y = x.clone()
+        mask = x[:, 0] > 0
+        y[mask] = F.layer_norm(F.linear(x[mask], w), (3,)).softmax(-1) + w[0]
+        y[mask, 1:] *= w[1, 1:]
+        y[mask, 2] = y[mask, 0].double().exp().float()
+        return y
+
+    def of_columns(x: Any, w: Any) -> Any:
+        y, mask = x.clone(), w[0] > -9
+        y[:, mask] = y[:, mask] * w[1, 1] + x[:, :1]
+        y[..., w[1] > 0] -= 1
+        return y
+
+    def added(x: Any, w: Any) -> Any:
+        mask = x > 0
+        y = w[0].expand_as(x).index_put((mask,), x[mask] * 2, accumulate=True)
+        return y.index_put((mask,), w[0, 0], accumulate=True).index_put((x[:, 0] > 0,), w[1], accumulate=True)
+
+    def summed(x: Any, w: Any) -> Any:
+        mask = x[:, 0] > -9
+        a, b = x[mask] * w[0], x[x > -9]
+        return a.sum(), (a - 1).square().mean(), a.mean(0), a.sum(1).sum(), (b - b.mean()).abs().sum()
+
+    F = t.nn.functional
+    return {f.__name__: f for f in (elementwise, spelled_twice, of_rows, of_columns, added, summed)}
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["elementwise", "spelled_twice", "of_rows", "of_columns", "added", "summed"])
+def test_what_masks_choose_is_computed_with(name: str) -> None:
+    t = torch()
+    f = masked(t)[name]
+    module = type("Masked", (t.nn.Module,), {"forward": lambda self, x, w: f(x, w)})()
+    x, w = (t.randn(n, 3, generator=t.Generator().manual_seed(n)) for n in (4, 3))
+    own = stt.from_torch(module, (x, w), dims={"x": {0: "n"}})
+    compiled = st.compile(own, dims=own.dims)
+    slopes = st.grad(lambda x, w: sum((y.sum() for y in leaves(own(x, w))), st.tensor(0.0)), (0, 1))
+    for given in (x, w), (-x[:3].abs(), w), (t.zeros(7, 3), w):
+        a, b = (z.clone().requires_grad_() for z in given)
+        wanted = f(a, b)
+        total = sum((y.sum() for y in leaves(wanted)), t.zeros(()))
+        rights = t.autograd.grad(total, (a, b), materialize_grads=True)
+        for g in own, compiled:
+            close(g(*map(st.from_dlpack, given)), wanted)
+        for g in slopes, st.compile(slopes):
+            for found, right in zip(g(*map(st.from_dlpack, given)), rights, strict=True):
+                np.testing.assert_allclose(found.numpy(), right.numpy(), 1e-4, 1e-5)
+    assert compiled.compiles == 1
+
+
 @needs_torch
 def test_loops_and_effects_of_pytorch() -> None:
     t = torch()
