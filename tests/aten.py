@@ -183,5 +183,11 @@ CASES: dict[str, list[Case]] = {
     **each("_upsample_bilinear2d_aa _upsample_bicubic2d_aa", (IMAGE, [3, 4], False, None, None)),
     **each("fractional_max_pool2d", (IMAGE, [2, 2], [3, 2], u(2, 3, 2))),
     **each("rrelu_with_noise_functional", (X, f(2, 3), 0.1, 0.3, False)),
+    **each("diagonal_scatter", (SIGNAL, f(2, 3), 1, 1, 2), (X, f(2), 0, 0, 1)),
+    **each("as_strided_scatter", (X, f(2, 2), [2, 2], [1, 3], 1), (WHOLE, i(9, 2, 2), [2, 2], [3, 1], None)),
+    **each("fake_quantize_per_tensor_affine_cachemask", (SIGNAL, 0.02, 3, -50, 50), (X, 0.5, 0, 0, 3)),
+    **each("_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", *(
+        (X, np.float32(0.25), np.int32(1), np.int64(on), -3, 3) for on in (0, 1))),
+    **each("fake_quantize_per_channel_affine_cachemask", (SIGNAL, u(3), np.array([1, 0, 2], "i4"), 1, -2, 2)),
 }
 """By the op's name here. What a kernel leaves out for its own gradients is not compared."""

@@ -112,6 +112,21 @@ def arange(start: Any, end: Any, step: Any, dtype: Any) -> Any:
     return st.arange(start, end, step, dtype=dtype or ("int64" if whole else "float32"))
 
 
+def quantised(x: Any, scale: Any, zero: Any, low: int, high: int) -> Any:
+    """x rounded to steps of a scale, within so many, and where it was within: gradients pass there as they come."""
+    at = st.round(x * (1 / scale)) + zero
+    inside = (at >= low) & (at <= high)
+    y = (st.clip(at, low, high) - zero) * scale
+    held = st.where(inside, x, st.stop_gradient(x))
+    return (held + st.stop_gradient(y - held)).astype(x.dtype), inside
+
+
+def quantised_along(x: Any, scale: Any, zero: Any, axis: int, low: int, high: int) -> Any:
+    """The same, with a scale for each place along an axis."""
+    shape = [-1 if k == axis % x.ndim else 1 for k in range(x.ndim)]
+    return quantised(x, scale.reshape(shape), zero.reshape(shape), low, high)
+
+
 def cast(x: Any, dtype: Any = None, *_: Any) -> Any:
     """x in another dtype."""
     return x if dtype is None else x.astype(dtype)
@@ -176,5 +191,9 @@ RULES: Rules = {
     "ones": lambda shape, dtype: full(shape, 1, dtype or "float32"),
     "empty.memory_format empty_strided empty_permuted": undefined,
     "arange.start_step": arange,
+    "fake_quantize_per_tensor_affine_cachemask": quantised,
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": lambda x, scale, zero, on, low, high: (
+        [st.where(on != 0, y, z) for y, z in zip(quantised(x, scale, zero, low, high), (x, True))]),
+    "fake_quantize_per_channel_affine_cachemask": quantised_along,
     "_to_copy": cast, "to.dtype": cast,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from importlib import import_module
 from inspect import Parameter, signature
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import stele as st
 from stele.errors import ArgumentError, DataError, DTypeError, nearest
 from stele.interop.torch.gradients import own_functions_refused, stopped
-from stele.interop.torch.program import Graph, Input, Node, Program, Ref, refs
+from stele.interop.torch.program import Graph, Input, Node, Program, Ref, alike, parts, refs
 from stele.interop.torch.table import RULES
 from stele.ir.types import DTYPES
 from stele.ops.arguments import mapping
@@ -121,21 +122,15 @@ def tensors(x: Any, path: str) -> Iterator[tuple[str, Any]]:
     """The tensors in an argument, by their paths."""
     if isinstance(x, torch().Tensor):
         yield path, x
-    for key, part in parts(x):
+    for key, part in parts(x).items():
         yield from tensors(part, f"{path}.{key}")
-
-
-def parts(x: Any) -> list[tuple[Any, Any]]:
-    """What a container holds, by key."""
-    return list(x.items()) if isinstance(x, Mapping) else list(enumerate(x)) if isinstance(x, list | tuple) else []
 
 
 def spread(x: Any, path: str, dims: Dims, opened: dict[str, Any]) -> Any:
     """The open axes of an argument, in its own containers."""
-    if isinstance(x, Mapping):
-        return {key: spread(part, f"{path}.{key}", dims, opened) for key, part in x.items()}
-    if isinstance(x, list | tuple):
-        return type(x)([spread(part, f"{path}.{k}", dims, opened) for k, part in enumerate(x)])
+    held = {key: spread(part, f"{path}.{key}", dims, opened) for key, part in parts(x).items()}
+    if isinstance(x, Mapping | list | tuple) or held:
+        return list(held.values()) if is_dataclass(x) else alike(x, held)   # the exporter's own way with dataclasses
     if path not in dims:
         return None
     return {axis: opened.setdefault(name, torch().export.Dim(name)) if isinstance(name, str) else name
@@ -179,7 +174,7 @@ def graph(module: Any) -> Graph:
             outputs = plain(n.args[0], module)
         elif n.op == "call_function":
             nodes.append(Node(n.name, op := word(n.target), arguments(n, module), dtypes(n), line(n), layer(n)))
-            if op == "as_strided":
+            if op in ("as_strided", "as_strided_scatter"):
                 in_order(n, nodes[-1])
     return Graph(tuple(inputs), needed(nodes, outputs), outputs)
 
@@ -196,7 +191,7 @@ def needed(nodes: Sequence[Node], outputs: Any) -> tuple[Node, ...]:
 
 def in_order(n: Any, node: Node) -> None:
     """Raises DataError where strides are of memory in which an array does not lie in order from the first."""
-    x, given = n.args[0].meta["val"], node.inputs[3]
+    x, given = n.args[0].meta["val"], node.inputs[-1]
     if not x.is_contiguous() or (given is not None and x.storage_offset()):
         raise DataError(f"node {node} takes strides of an array that is itself a view of other memory: "
                         f"shape {tuple(x.shape)}, strides {tuple(x.stride())}",
@@ -271,12 +266,13 @@ def structure(spec: Any) -> Any:
 
 
 def contained(x: Any) -> Any:
-    """Containers as plain ones."""
-    if isinstance(x, Mapping):
-        return {key: contained(part) for key, part in x.items()}
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return type(x)(*map(contained, x))
-    return type(x)(map(contained, x)) if isinstance(x, list | tuple) else x
+    """Containers as plain ones. Raises ArgumentError for those of other kinds, of which nobody knows what they hold."""
+    if x is None or isinstance(x, int):
+        return x
+    if not (isinstance(x, Mapping | list | tuple) or is_dataclass(x)):
+        raise ArgumentError(f"the model takes or returns a {type(x).__name__}, in which from_torch does not look",
+                            hint="Take and return tuples, lists, dicts, named tuples and dataclasses.")
+    return alike(x, {key: contained(part) for key, part in parts(x).items()})
 
 
 def program(exported: Any, names: Sequence[str] | None) -> Program:

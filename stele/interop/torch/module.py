@@ -10,7 +10,7 @@ import stele as st
 from stele.errors import ArgumentError, ShapeError
 from stele.interop.imported import Imported, unheard, word
 from stele.interop.torch.export import Dims, argument_names, exported, program, shared, torch
-from stele.interop.torch.program import Input, Program
+from stele.interop.torch.program import Input, Program, alike, parts
 from stele.interop.torch.run import checked, run
 from stele.ir.door import public
 
@@ -94,27 +94,26 @@ def matched(tree: Any, x: Any, path: str) -> Iterator[tuple[int, Any]]:
         return
     if tree is None:
         return
-    keys = list(tree) if isinstance(tree, Mapping) else list(range(len(tree)))
-    fits = isinstance(x, Mapping) and set(x) == set(keys) if isinstance(tree, Mapping) else (
-        isinstance(x, list | tuple) and len(x) == len(keys))
-    if not fits:
+    held, given = parts(tree), parts(x)
+    if held.keys() != given.keys() or isinstance(x, Mapping) != isinstance(tree, Mapping):
         raise ArgumentError(f"{path} was {shown(tree)} when the model was exported, got {type(x).__name__}")
-    for key in keys:
-        yield from matched(tree[key], x[key], f"{path}.{key}")
+    for key, part in held.items():
+        yield from matched(part, given[key], f"{path}.{key}")
 
 
 def shown(tree: Any) -> str:
     """A container as messages name it."""
-    return f"a dict of {', '.join(map(str, tree))}" if isinstance(tree, Mapping) else f"a row of {len(tree)}"
+    if isinstance(tree, list | tuple):
+        return f"a row of {len(tree)}"
+    return f"a {'dict' if isinstance(tree, Mapping) else type(tree).__name__} of {', '.join(map(str, parts(tree)))}"
 
 
 def leaf_paths(tree: Any, path: str) -> Iterator[tuple[int, str]]:
     """The numbers of leaves and their paths."""
     if isinstance(tree, int):
         yield tree, path
-    elif isinstance(tree, Mapping | list | tuple):
-        for key, part in tree.items() if isinstance(tree, Mapping) else enumerate(tree):
-            yield from leaf_paths(part, f"{path}.{key}")
+    for key, part in parts(tree).items():
+        yield from leaf_paths(part, f"{path}.{key}")
 
 
 def taken(i: Input, x: Any) -> Any:
@@ -134,13 +133,9 @@ def taken(i: Input, x: Any) -> Any:
 
 def structured(tree: Any, outputs: Sequence[Any]) -> Any:
     """Outputs in their containers."""
-    if isinstance(tree, Mapping):
-        return {key: structured(part, outputs) for key, part in tree.items()}
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(structured(part, outputs) for part in tree))
-    if isinstance(tree, list | tuple):
-        return type(tree)(structured(part, outputs) for part in tree)
-    return outputs[tree] if isinstance(tree, int) else tree
+    if tree is None or isinstance(tree, int):
+        return None if tree is None else outputs[tree]
+    return alike(tree, {key: structured(part, outputs) for key, part in parts(tree).items()})
 
 
 @public

@@ -76,6 +76,13 @@ def squeeze(x: Any, dims: Any = None) -> Any:
     return x.reshape(tuple(n for k, n in enumerate(x.shape) if not (k in gone and isinstance(n, int) and n == 1)))
 
 
+def diagonal_put(x: Any, source: Any, offset: int = 0, a: int = 0, b: int = 1) -> Any:
+    """x with a diagonal of others."""
+    y = x.clone()
+    y.diagonal(offset, a, b)[...] = source
+    return y
+
+
 def repeat(x: Any, times: Sequence[Any]) -> Any:
     """x so many times along each axis."""
     return st.tile(x.reshape((1,) * (len(times) - x.ndim) + tuple(x.shape)), tuple(times))
@@ -83,10 +90,22 @@ def repeat(x: Any, times: Sequence[Any]) -> Any:
 
 def strided(x: Any, shape: Sequence[Any], strides: Sequence[Any], offset: Any = 0) -> Any:
     """The elements of x, which lie in order, at an offset and strides."""
+    return st.take(x.reshape(-1), strided_places(shape, strides, offset), axis=0)
+
+
+def strided_put(x: Any, source: Any, shape: Sequence[Any], strides: Sequence[Any], offset: Any = 0) -> Any:
+    """x, which lies in order, with others for the elements at an offset and strides."""
+    flat = x.reshape(-1).clone()
+    flat[strided_places(shape, strides, offset)] = source
+    return flat.reshape(tuple(x.shape))
+
+
+def strided_places(shape: Sequence[Any], strides: Sequence[Any], offset: Any) -> Any:
+    """Where elements lie at an offset and strides."""
     at: Any = st.full(tuple(shape), offset or 0, dtype="int64")
     for k, (n, step) in enumerate(zip(shape, strides)):
         at = at + st.arange(n).reshape((-1,) + (1,) * (len(shape) - 1 - k)) * step
-    return st.take(x.reshape(-1), at, axis=0)
+    return at
 
 
 def padded(mode: str) -> Any:
@@ -126,7 +145,8 @@ RULES: Rules = {
     "slice_scatter": lambda x, source, dim, start, end, step: put(x, source, dim, between(start, end, step)),
     "split_with_sizes": parts, "split.Tensor": chunks,
     "unbind.int": lambda x, dim=0: tuple(x[place(x, dim, k)] for k in range(x.shape[dim])),
-    "diagonal": lambda x, offset, a, b: st.diagonal(x, offset, a, b), "as_strided": strided,
+    "diagonal": lambda x, offset, a, b: st.diagonal(x, offset, a, b), "diagonal_scatter": diagonal_put,
+    "as_strided": strided, "as_strided_scatter": strided_put,
     "constant_pad_nd": constant_pad,
     "reflection_pad1d reflection_pad2d reflection_pad3d": padded("reflect"),
     "replication_pad1d replication_pad2d replication_pad3d": padded("replicate"),

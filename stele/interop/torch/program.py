@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, NamedTuple
 
 
@@ -74,6 +74,22 @@ class Program:
     result: Any
     written: tuple[tuple[int, str], ...]    # outputs that are new numbers of a buffer
     returned: tuple[int, ...]               # outputs that the call returns
+
+
+def parts(x: Any) -> dict[Any, Any]:
+    """What a container holds, by key; nothing of what is none."""
+    if is_dataclass(x):
+        return {f.name: getattr(x, f.name) for f in fields(x)}
+    return dict(x) if isinstance(x, Mapping) else dict(enumerate(x)) if isinstance(x, list | tuple) else {}
+
+
+def alike(x: Any, held: Mapping[Any, Any]) -> Any:
+    """A container as x is, of what it holds by key; mappings as dicts."""
+    if isinstance(x, Mapping):
+        return dict(held)
+    if is_dataclass(x):
+        return type(x)(**held)
+    return type(x)(*held.values()) if hasattr(x, "_fields") else type(x)(held.values())
 
 
 def refs(x: Any) -> Iterator[str]:
