@@ -26,6 +26,19 @@ def named(name: str, out: list[Any], v: Any) -> None:
     out.append((name, float(v)))
 
 
+def later_by(how: Callable[[Any], Any], x: Any) -> None:
+    debug.callback(how, x)
+
+
+def later_within(how: Callable[[Any], Any], *xs: Any) -> None:
+    tell(lambda *v: how(*v), *xs)
+
+
+def later_and_now(how: Callable[[Any], Any], x: Any) -> None:
+    st.debug.callback(how, x)
+    how(x.ndim)
+
+
 class Log:
     """Stores into itself."""
 
@@ -193,6 +206,21 @@ def spellings() -> dict[str, Callable[[], tuple[Any, Callable[[], Any]]]]:
             return x * 2
 
         return lambda x: log(x), lambda: seen
+
+    def through_a_function() -> Any:
+        seen: list[Any] = []
+        return lambda x: (later_by(seen.append, x), x * 2)[1], lambda: seen
+
+    def through_a_function_that_wraps_it() -> Any:
+        seen, more = list[Any](), list[Any]()
+
+        def f(x: Any) -> Any:
+            put = partial(named, "x", more)
+            later_within(put, x)
+            later_within(lambda v: seen.append(v), x)
+            return x * 2
+
+        return f, lambda: seen
 
     def before_a_star() -> Any:
         seen: list[Any] = []
@@ -385,6 +413,16 @@ def reading() -> dict[str, Callable[[list[Any]], Callable[[Any], Any]]]:
             return x * here.__len__()
 
         return f
+
+    def by_a_function_that_calls_it_too(seen: list[Any]) -> Any:
+        def count(v: Any) -> None:
+            if not isinstance(v, int):
+                seen.append(v)
+
+        return lambda x: (later_and_now(count, x), x * len(seen))[1]
+
+    def by_a_function_and_itself(seen: list[Any]) -> Any:
+        return lambda x: (later_by(seen.append, x), x * len(seen))[1]
 
     def by_a_default(seen: list[Any]) -> Any:
         def f(x: Any) -> Any:

@@ -487,10 +487,27 @@ def found(f: FunctionType) -> Names:
 
 
 def is_later(f: FunctionType, way: Chain) -> bool:
-    """Whether names find, from a global of a function on, what calls later what it is given."""
+    """Whether names find, from a global of a function on, what calls later what it is given: itself, or a function that
+    gives its first argument to that and does nothing else with it."""
+    x = at_end(f, way)
+    if not isinstance(x, FunctionType) or is_called_later(x, way):
+        return is_called_later(x, way)
+    own, code = names_of(x.__code__), x.__code__
+    later = frozenset(w for w in own.later.union((name,) for name in own.globals) if is_called_later(at_end(x, w), w))
+    return code.co_argcount > 0 and any(w[-1] != PARTIAL for w in later) and not own.any_global and \
+        code.co_varnames[0] not in names_of(code, later).used
+
+
+def at_end(f: FunctionType, way: Chain) -> Any:
+    """What names find, from a global of a function on through modules."""
     x = f.__globals__.get(way[0])
     for name in way[1:]:
         x = getattr(x, name, None) if isinstance(x, ModuleType) else None
+    return x
+
+
+def is_called_later(x: Any, way: Chain) -> bool:
+    """Whether what names found calls later what it is given, or is functools.partial."""
     return isinstance(x, CODE) and (x.__module__, x.__qualname__) == LATER[way[-1] == PARTIAL]
 
 
