@@ -1,15 +1,16 @@
-"""Where the rows of a result are: whether each is made of one row of what it comes from, and of nothing else's."""
+"""Which rows a result is made of: each of one of what it comes from, or of several; whether two values are one."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
 from stele.ir.graph import Value, walk
+from stele.ir.types import axes_of
 from stele.ops.composite import AlongAxis, Gelu, Normalize, OverAxes, Silu
 from stele.ops.contraction import MatMul
 from stele.ops.elementwise.base import Elementwise
-from stele.ir.types import axes_of
 from stele.ops.linear import Broadcast, Cast, Reshape, Sum
 from stele.ops.reduction import Reduction
+from stele.transform.share import identity
 
 
 def rows_of(y: Value, rows: Mapping[Value, int], given: Collection[Value]) -> int | None:
@@ -59,3 +60,17 @@ def is_alike(a: Value, axis: int, axes: Mapping[Value, int], given: Collection[V
         return False
     inner, place = a.args[0], axis - a.ndim + a.args[0].ndim
     return place < 0 or inner.shape[place] == 1
+
+
+def is_one(a: Value, b: Value) -> bool:
+    """Whether two values are one, as far as anybody knows: `x > 0` said twice is."""
+    waiting, seen = [(a, b)], set[tuple[int, int]]()
+    while waiting:
+        a, b = waiting.pop()
+        if a is b or (id(a), id(b)) in seen:
+            continue
+        if len(a.args) != len(b.args) or identity(a.op, a) != identity(b.op, b):
+            return False
+        seen.add((id(a), id(b)))
+        waiting += zip(a.args, b.args)
+    return True

@@ -14,7 +14,7 @@ from weakref import ref
 import numpy as np
 
 from stele.arrays import shapes, spoken
-from stele.arrays.apart import rows_of
+from stele.arrays.apart import is_one, rows_of
 from stele.arrays.calling import Arguments
 from stele.arrays.familiar import WRITING, writing
 from stele.arrays.given import array_of, whole
@@ -43,7 +43,6 @@ from stele.ops import contraction, diagonals, indexing, joining, linear, parts, 
 from stele.ops.arguments import flag, shallow
 from stele.ops.elementwise import binary, signs, unary
 from stele.ops.linear import cast, transfer
-from stele.transform.share import identity
 
 new = object.__new__
 COPIED = 1 << 12    # elements of a part of an array, up to which it is copied when it is asked for
@@ -302,8 +301,8 @@ class Tensor(Rebinding):
 
     def __getitem__(self, key: Index) -> Tensor:
         if not is_simple(key) and not is_simple(key := whole_numbers(key)):
-            x, key = resolved(self, key, constant)
-            return part(x, key) if (found := all_places(x, key)) is None else chosen(x, key, *found)
+            x, own = resolved(self, key, constant)
+            return part(x, own) if (found := all_places(x, own)) is None else chosen(x, own, *found)
         found = part(self, key) if (there := copied(self, key)) is None else there
         if found._value.type.shape or key is ... or (type(key) is tuple and ... in key):      # NumPy takes numbers out
             found.tie_to(self, taken, (key,), {})
@@ -516,20 +515,6 @@ def copied(x: Tensor, key: Any) -> Tensor | None:
 
 
 part, replaced, where = lift(indexing.index), lift(indexing.set_index), arithmetic(binary.where)
-
-
-def is_one(a: Value, b: Value) -> bool:
-    """Whether two values are one, as far as anybody knows: `x > 0` said twice is."""
-    waiting, seen = [(a, b)], set[tuple[int, int]]()
-    while waiting:
-        a, b = waiting.pop()
-        if a is b or (id(a), id(b)) in seen:
-            continue
-        if len(a.args) != len(b.args) or identity(a.op, a) != identity(b.op, b):
-            return False
-        seen.add((id(a), id(b)))
-        waiting += zip(a.args, b.args)
-    return True
 
 
 def all_places(x: Tensor, key: tuple[Any, ...]) -> tuple[Tensor, Tensor, int, Any] | None:

@@ -321,8 +321,9 @@ def leaves(y: Any) -> tuple[Any, ...]:
 @pytest.mark.parametrize("f", [
     lambda x: st.sort(x[x > 0]), lambda x: st.cumsum(x[x > 0], axis=0)[0], lambda x: x[x > 0].max(),
     lambda x: x[x > 0][0], lambda x: x[x > 0].reshape(-1), lambda x: st.softmax(x[x > 0]), lambda x: x[x > 0] @ x,
-    lambda x: st.concatenate([x[x > 0], x]), lambda x: st.exp(x[x > 0]), lambda x: x[x > 0] + x, lambda x: x[x > 0].shape,
-    lambda x: x[x > 0] > 1, lambda x: (x[x > 0], x[x < 0]), lambda x: x[x > 0].sum(where=x[x < 0] < 0), lambda x: x[x > 0] + x[x < 0], lambda x: len(x[x > 0])])
+    lambda x: st.concatenate([x[x > 0], x]), lambda x: st.exp(x[x > 0]), lambda x: x[x > 0] + x,
+    lambda x: x[x > 0].shape, lambda x: x[x > 0] > 1, lambda x: (x[x > 0], x[x < 0]),
+    lambda x: x[x > 0].sum(where=x[x < 0] < 0), lambda x: x[x > 0] + x[x < 0], lambda x: len(x[x > 0])])
 def test_the_length_of_what_a_mask_chooses_is_unknown_to_a_program(f: Callable[..., Any]) -> None:
     with pytest.raises(TypeError, match="has a shape that depends on numbers"):
         st.compile(f)(st.tensor(drawn((3,))))

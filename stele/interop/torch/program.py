@@ -80,7 +80,9 @@ def parts(x: Any) -> dict[Any, Any]:
     """What a container holds, by key; nothing of what is none."""
     if is_dataclass(x):
         return {f.name: getattr(x, f.name) for f in fields(x)}
-    return dict(x) if isinstance(x, Mapping) else dict(enumerate(x)) if isinstance(x, list | tuple) else {}
+    if isinstance(x, list | tuple):
+        return dict(enumerate(x))   # pyright: ignore[reportUnknownArgumentType]
+    return dict(x) if isinstance(x, Mapping) else {}    # pyright: ignore[reportUnknownArgumentType]
 
 
 def alike(x: Any, held: Mapping[Any, Any]) -> Any:
