@@ -1541,22 +1541,38 @@ def replaced(x: TensorLike, v: Any, key: Index, adds: bool=False) -> Tensor:
     """
 def where(condition: TensorLike, x: TensorLike, z: TensorLike) -> Tensor:
     """The elements of x where the condition holds, else those of z, all three broadcast."""
-def elementwise(f: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator of tensors as one of what masks choose from them."""
+def all_places(x: Tensor, key: tuple[Any, ...]) -> tuple[Tensor, Tensor, int, Any] | None:
+    """Of a key with a mask of a program the part that all places of it make, the mask, along which axis of the part it
+    chooses, and the key of the part. None for a key without one, and where other arrays or numbers stand about it.
+    """
+def chosen(x: Tensor, key: tuple[Any, ...], whole: Tensor, mask: Tensor, axis: int, _: Any) -> Chosen:
+    """What a key chooses of x as it is now."""
+def spread(mask: Tensor, axis: int, x: Tensor) -> Tensor:
+    """A mask along an axis of x."""
 class Chosen(Tensor):
     """x[mask] of a mask whose numbers a program knows when it runs: nobody knows its length before.
 
-    What operators make of all of x goes to the places of the same mask: `x[mask] += 1`, `x[mask] = y[mask] * 2`. All
-    else that asks for the numbers raises DTypeError, and says what to write.
+    What is made of each row of all of x goes to the places of the same mask: `x[mask] += 1`,
+    `x[:, mask] = st.exp(y[:, mask])`; sums, and what else takes `where=`, count those places alone. All else that asks
+    for the numbers raises DTypeError, and says what to write. At other places stands a number at which most functions
+    have a slope; no gradient comes back from there.
     """
-    def __init__(self, whole: Tensor, mask: Tensor, key: Any) -> None: ...
+    def __init__(self, whole: Tensor, mask: Tensor, axis: builtins.int, refused: Callable[[], Any]) -> None: ...
     @property
     def value(self) -> Any: ...
-    def beside_places(self, other: Any) -> Any:
-        """What stands beside the numbers, at all places: of the same mask as a whole, and what broadcasts to a row."""
+    @property
+    def dtype(self) -> DType: ...
+    @property
+    def ndim(self) -> builtins.int: ...
+    def through(self, f: Callable[..., Any], checks: Mapping[str, Any], args: Sequence[Any], named: Any) -> Any:
+        """What f makes of the numbers: of each row alone, or of all of them where it takes `where`."""
+    def beside(self, a: Any, rows: dict[Value, builtins.int]) -> Any:
+        """An argument at all places; of other masks there is none."""
+    def rebind(self, new: Tensor) -> Tensor: ...
+    def tie_to(self, *_: Any) -> None:
+        """Parts of what was chosen share nothing, so there are none."""
     def over(self, x: Tensor, key: Any) -> Tensor:
         """x with the numbers at the places that they were chosen from."""
-BOTH = ('add', 'sub', 'mul', 'truediv', 'floordiv', 'mod', 'pow', 'and', 'or', 'xor', 'lshift', 'rshift')
 def placed(v: Value, device: DeviceLike=None, requires_grad: bool=False) -> Tensor:
     """A new array as a tensor on a device: where none is named, on that of the innermost `with st.device(...)`."""
 def constant(x: Any, like: DType | None=None) -> Tensor:
