@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
@@ -540,7 +541,6 @@ def test_ops_that_pytorch_writes_in_others_need_no_rule() -> None:
     np.testing.assert_allclose(found.numpy(), model(x).detach().numpy(), 1e-5, 1e-5)
 
 
-
 @needs_torch
 @pytest.mark.filterwarnings("ignore")
 def test_containers_of_arguments_and_results() -> None:
@@ -571,6 +571,38 @@ def test_containers_of_arguments_and_results() -> None:
         stt.from_torch(torch().nn.Linear(2, 2), torch().ones(1, 2), dims={"input": {0: "n"}})
     with pytest.raises(ArgumentError, match=r"takes a torch.nn.Module, got function"):
         stt.from_torch(lambda x: x, args)
+
+
+@dataclass
+class Pair:
+    first: Any
+    rest: dict[str, Any]
+
+
+class Strange:
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_dataclasses_go_in_and_out_and_other_containers_are_refused() -> None:
+    t = torch()
+    t.export.register_dataclass(Pair)
+    t.utils._pytree.register_pytree_node(Strange, lambda s: ([s.x], None), lambda x, _: Strange(*x),
+                                         serialized_type_name="Strange")
+
+    def module(f: Any) -> Any:
+        return type("Held", (t.nn.Module,), {"forward": lambda self, x: f(x)})()
+    own = stt.from_torch(module(lambda p: Pair(p.first * 2, {"sum": p.first + p.rest["x"]})),
+                         (Pair(t.ones(2), {"x": t.arange(2.0)}),))
+    for f in own, st.compile(own):
+        made = f(Pair(st.tensor([3.0, 4.0]), {"x": st.ones(2)}))
+        assert type(made) is Pair and made.first.tolist() == [6, 8] and made.rest["sum"].tolist() == [4, 5]
+    with pytest.raises(ArgumentError, match="was a Pair of first, rest when the model was exported, got Tensor"):
+        own(st.ones(2))
+    with pytest.raises(ArgumentError, match="takes or returns a Strange, in which from_torch does not look"):
+        stt.from_torch(module(Strange), (t.ones(2),))
 
 
 @needs_torch
