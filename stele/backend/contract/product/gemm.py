@@ -212,8 +212,8 @@ class _Product(Record):
         spec, tile = self.spec, self.schedule.tile
         if self.left.mode != "in place" or (isinstance(spec.m, int) and spec.m % tile.rows == 0):
             return 0
-        depth = round_up(self.schedule.k, tile.lanes)   # more than a step between rows, where these share elements
-        return memory((tile.rows - 1) * self.left.strides[1] + depth, spec.dtype)
+        assert isinstance(spec.k, int)      # which is more than a step between rows, where these share elements
+        return memory(tile.rows * max(self.left.strides[1], spec.k) + tile.lanes, spec.dtype)
 
     def _copy_tail(self, b: Code, to: Ref, batch: Int, i: Int, rows: Int, deep: Span) -> None:
         """The rows after the last whole tile, laid like the operand itself."""
@@ -250,20 +250,22 @@ class _Product(Record):
             if few:
                 with b.if_then(rows < few + 1):
                     self._few_rows(b, rooms, batch, corner, group, deep, first)
-            panels = b.loop(group, group + span, tile.columns) if wide > 1 else nullcontext(group)
-            with panels as jn, b.loop(0, rows if cut.m > tile.rows else 1, tile.rows) as im:
-                number = (jn - group) // tile.columns if self._single else self._number(im, jn)
-                here, c = (corner[0], i + im, j + jn), sums + number * tile.size
-                with b.if_then(last, likely=True):
-                    self._approach(b, here, m)
-                with b.if_then(rows > few) if few else nullcontext():
+            with b.loop(group, group + span, tile.columns) if wide > 1 else nullcontext(group) as jn:
+                y = self.right.panel(b, batch, packed[1], j, jn, deep[0])
+                with b.loop(0, rows if cut.m > tile.rows else 1, tile.rows) as im:
                     x = self.left.panel(b, batch, packed[0], i, im, deep[0])
                     if self._tail():
                         x = replace(x, address=b.select(im + tile.rows > rows, packed[0].address, x.address))
-                    y = self.right.panel(b, batch, packed[1], j, jn, deep[0])
-                    self._products(b, x, y, c, im, here, deep, first)
-                with b.if_then(last, likely=True):
-                    b.apart("drain", [c], here, self._drain)
+                    number = self._number(im, jn)
+                    c = sums if self._single and wide == 1 else \
+                        sums + ((jn - group) // tile.columns if self._single else number) * tile.size
+                    here = corner[0], i + im, j + jn
+                    with b.if_then(last, likely=True):
+                        self._approach(b, here, m)
+                    with b.if_then(rows > few) if few else nullcontext():
+                        self._products(b, x, y, c, im, here, deep, first)
+                    with b.if_then(last, likely=True):
+                        b.apart("drain", [c], here, self._drain)
 
     def _number(self, im: Int, jn: Int) -> Int:
         """The number of a tile among those of a task."""
