@@ -7,11 +7,13 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
 
 import stele as st
+from stele.backend.cpu import native
 from stele.errors import ArgumentError, DataError
 from stele.ir.graph import Graph
 
@@ -32,6 +34,7 @@ X, Z = np.array([[1, 2, 3], [4, 5, 6]], "f4"), np.array([[0, 1, 0], [1, 0, 1]], 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STELE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(native, "IN_MEMORY", WeakValueDictionary())     # what a test before left is not in the folder
 
 
 @pytest.fixture
