@@ -97,3 +97,8 @@ def test_every_public_function_stands_on_one_page() -> None:
     there = [name for page in pages.FAMILIES for name in pages.names_on(page)]
     public = [name for name in st.__all__ if name != "Tensor" and not inspect.ismodule(getattr(st, name))]
     assert sorted(there) == sorted(public)
+
+
+def test_the_reference_shows_no_address() -> None:
+    pages = pytest.importorskip("pages", reason="the pages are made with MkDocs: pip install -e '.[dev]'")
+    assert [name for name, text in pages.reference() if " at 0x" in text] == []

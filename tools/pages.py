@@ -132,6 +132,8 @@ def entry(room: str, name: str, x: Any, level: str = "##") -> Iterator[str]:
     if callable(x) and not isinstance(x, DType):
         yield f"```python\n{signature(f'{room}.{name}', x)}\n```\n"
         yield from prose(inspect.getdoc(x) or "")
+    elif type(x).__repr__ is object.__repr__:
+        yield from prose(inspect.getdoc(x) or "")
     else:
         yield f"`{room}.{name}` is `{x!r}`.\n"
 
@@ -170,7 +172,7 @@ def reference() -> Iterator[tuple[str, str]]:
         if isinstance(x, property):
             lines += [f"## {name} {{ #Tensor.{name} }}\n", *prose(inspect.getdoc(x) or "")]
         else:
-            lines += entry("Tensor", name, x)
+            lines += entry("Tensor", name, getattr(st.Tensor, name))
     yield "tensor", "\n".join(lines)
     for page, (title, room) in ROOMS.items():
         short = title.removeprefix("stele.") if room in (nn, nn.functional, nn.init) else title.replace("stele", "st")
