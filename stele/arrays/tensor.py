@@ -659,5 +659,3 @@ def tensor(data: Any, dtype: DTypeLike | None = None, requires_grad: bool = Fals
         made = placed(array_value(data if isinstance(data, np.ndarray) else array_of(data, dtype)), device)
     made = made if dtype is None else converted(made, dtype=dtype)
     return made if requires_grad is False else made.requires_grad_(requires_grad)
-
-

@@ -96,7 +96,6 @@ class Plan:
         self.written = [h for h, j in (*traced.left, *traced.writes) if j is not None]
         self.related = related(traced.handles, self.written)    # type: ignore[arg-type]
         self.differentiable = traced.carries
-        self.stays = {k: h for k, (kind, h) in enumerate(self.inputs) if kind == "handle" and h not in self.written}
 
     def getter(self, handle: Handle) -> Getter:
         """Where a call finds a handle: among its arguments, in a slot, or always the same one."""

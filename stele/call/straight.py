@@ -252,7 +252,8 @@ class Writer:
         """Tensors for the results, then handles, gradients and slots that are rebound, then what is returned."""
         traced, lines = self.traced, []
         if self.plan.differentiable:
-            stays = self.plan.stays
+            stays = {k: h for k, (kind, h) in enumerate(traced.inputs)
+                     if kind == "handle" and h not in self.plan.written}
             taken = "".join(f"{self.handles[stays[k]]}._value, " if k in stays else f"buffers[{k}], "
                             for k in range(len(traced.graph.parameters)))
             lines.append(f"values = {self.name(Past(self.plan, self.sizes).of)}(({taken}), made)")

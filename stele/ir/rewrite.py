@@ -243,12 +243,13 @@ def with_results(graph: Graph, results: tuple[Value, ...]) -> Graph:
     return graph if results == graph.results else Graph(graph.parameters, results, graph.guards)
 
 
+def with_ops(graph: Graph, change: Callable[[Value], Op]) -> Graph:
+    """The graph with another op in the place of each that changes; the graph itself where none does."""
+    becomes = {v: Value(op, v.args, v.type, v.where) for v in graph.values if (op := change(v)) is not v.op}
+    return substituted(graph, becomes) if becomes else graph
+
+
 def everywhere(change: Callable[[Graph], Graph], graph: Graph) -> Graph:
     """The graph changed, and before it the graphs its ops hold, innermost first."""
-    becomes: dict[Value, Any] = {}
-    for v in graph.values:
-        if v.op.family == "control":
-            op = within(v.op, lambda g: everywhere(change, g))
-            if op is not v.op:
-                becomes[v] = Value(op, v.args, v.type, v.where)
-    return change(substituted(graph, becomes) if becomes else graph)
+    return change(with_ops(graph, lambda v: within(v.op, lambda g: everywhere(change, g))
+                           if v.op.family == "control" else v.op))

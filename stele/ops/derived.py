@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 from stele.errors import GraphError
 from stele.ir.graph import Array, Graph, Item, Op, Placed, Value, closed, interpret, parameter, substitute
 from stele.ir.record import Aside, Record
-from stele.ir.rewrite import substituted, within
+from stele.ir.rewrite import with_ops, within
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, float32
 from stele.ops.control import fits
@@ -166,7 +166,7 @@ def tied(graph: Graph, depth: int, rule: Drawn) -> Graph:
             return replace(op, rule=tied(op.rule, depth + 1, rule))
         return replace(op, rule=rule.drawn, forward=rule.forward) if op.rule == depth else op
 
-    return mapped(graph, tie)
+    return with_ops(graph, tie)
 
 
 def drawn(graph: Graph, around: tuple[Any, ...] = ()) -> Graph:
@@ -185,13 +185,7 @@ def drawn(graph: Graph, around: tuple[Any, ...] = ()) -> Graph:
             return replace(op, rule=None)
         return replace(op, rule=drawn(op.said.graph(*at[1:]), (*around, at)), forward=op.said.forward)
 
-    return mapped(graph, draw)
-
-
-def mapped(graph: Graph, change: Callable[[Value], Op]) -> Graph:
-    """The graph with another op in the place of each that changes."""
-    becomes = {v: Value(op, v.args, v.type, v.where) for v in graph.values if (op := change(v)) is not v.op}
-    return substituted(graph, becomes) if becomes else graph
+    return with_ops(graph, draw)
 
 
 class Written(Aside):
