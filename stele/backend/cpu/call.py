@@ -36,7 +36,7 @@ class Frame:
         self.status[FLUSHES // 8] = flushes
         self.scratch_bytes = -(-scratch_bytes // _LINE) * _LINE
         self.bound: object = None       # whose sizes are in the table
-        self.arena = 0                  # which arena its temporaries lie in
+        self.arena = self.kept = 0      # where its temporaries lie, and what is kept from call to call
         self.threads: Pool | None = None    # who ran it last
         self.crossings: list[Callable[[], None]] = []   # what the program calls in Python,
         self.memory: list[object] = []                  # and what keeps its memory while it runs

@@ -42,10 +42,12 @@ BOUNDS = 1024
 
 
 class Kept(Record):
-    """Memory that stays from call to call, and what it was made of. Holding that keeps it from being overwritten."""
+    """Memory that stays from call to call, and what it was made of: holding that keeps it from being overwritten, but
+    for what `is_foreign`."""
 
     block: Block
     sources: tuple[Block, ...]
+    is_foreign: bool
 
 
 class Bound(Record):
@@ -100,11 +102,12 @@ class Program:
     def keep(self, buffers: Sequence[Buffer], frame: Frame) -> Kept:
         """What is kept, in the tables of this call; to be made by it where a source is another."""
         sources, kept = tuple([buffers[k].block for k in self.manifest.steady]), self.kept
-        fresh = kept is None or not all(map(is_, kept.sources, sources)) or any(isinstance(s, Foreign) for s in sources)
-        if kept is None or fresh:
+        if fresh := kept is None or kept.is_foreign or not all(map(is_, kept.sources, sources)):
             self.kept = None
-            kept = Kept(self.blocks.block(self.kept_bytes), sources)
-        frame.buffers[self.keeping] = self.kept_at + np.uint64(kept.block.address)
+            kept = Kept(self.blocks.block(self.kept_bytes), sources, any(isinstance(s, Foreign) for s in sources))
+        if frame.kept != kept.block.address:
+            frame.kept = kept.block.address
+            frame.buffers[self.keeping] = self.kept_at + np.uint64(frame.kept)
         frame.sizes[self.manifest.names.index(FRESH)] = fresh
         return kept
 

@@ -17,7 +17,8 @@ import numpy as np
 
 import stele as st
 from stele import config
-from stele.backend.buffers import Block, Buffer
+from stele.arrays.creation import is_plain
+from stele.backend.buffers import Block, Borrowed, Buffer
 from stele.backend.cpu import cache, native
 from stele.backend.cpu.program import Program
 from stele.backend.devices import current
@@ -218,11 +219,12 @@ def unpacked(entry: memoryview, graph: Callable[[], Graph]) -> Session | None:
         lies = Block(a.ctypes.data, a.nbytes, a)     # type: ignore[arg-type]    # in the entry, whose pages `a` keeps
         held.append(Buffer(lies, dtype(name), a.shape))
         at += rounded(a.nbytes)
-    kinds = [Parameter("result", o.type) for o in code.manifest.outputs]
+    outputs = code.manifest.outputs
+    kinds, lends = [Parameter("result", o.type) for o in outputs], all(o.source != "parameter" for o in outputs)
 
     def call(given: Given) -> list[st.Tensor]:
         arrays = [*given.values()]
-        buffers = [held[~k] if k < 0 else buffer_of(arrays[k]) for k in places]
+        buffers = [held[~k] if k < 0 else buffer_of(arrays[k], lends) for k in places]
         with HOST:
             made = program.run(buffers, {})
         return [st.Tensor(result(kinds[j], NOWHERE, made[j])) for j in results]
@@ -230,6 +232,9 @@ def unpacked(entry: memoryview, graph: Callable[[], Graph]) -> Session | None:
     return call
 
 
-def buffer_of(x: Any) -> Buffer:
-    """The numbers of an input: a tensor's own, of an array a copy."""
-    return Buffer.of(x) if isinstance(x, np.ndarray) else x.value.data
+def buffer_of(x: Any, lends: bool) -> Buffer:
+    """The numbers of an input: a tensor's own; of an array the same, if it `lends` them to a call that shows them to
+    nobody, else a copy."""
+    if not isinstance(x, np.ndarray):
+        return x.value.data
+    return Borrowed(x) if lends and is_plain(x) else Buffer.of(x)
