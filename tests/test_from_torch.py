@@ -207,6 +207,43 @@ def test_open_sizes_with_bounds() -> None:
 
 
 @needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_sizes_are_read_without_gradients() -> None:
+    t = torch()
+
+    class Placed(t.nn.Linear):
+        def forward(self, input: Any) -> Any:
+            with t.no_grad():
+                places = (t.arange(input.shape[0]) / input.shape[0])[:, None] * input.mean() * self.weight[0]
+            return super().forward(input) + places
+
+    model, other = Placed(2, 2), t.randn(5, 2)
+    own = stt.from_torch(model, (t.ones(3, 2),), dims={"input": {0: "n"}})
+    compiled = st.compile(own, dims=own.dims)
+    for f in own, compiled:
+        close(f(st.from_dlpack(other)), model(other))
+    own(st.from_dlpack(other)).sum().backward()
+    model(other).sum().backward()
+    close(own.weights["weight"].grad, model.weight.grad)
+    assert compiled.compiles <= 1
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_writing_to_a_parameter_is_refused() -> None:
+    t = torch()
+
+    class Halved(t.nn.Linear):
+        def forward(self, input: Any) -> Any:
+            with t.no_grad():
+                self.weight.div_(2)
+            return super().forward(input)
+
+    with pytest.raises(ArgumentError, match=r"writes to its parameter weight.*before it is exported"):
+        stt.from_torch(Halved(2, 2), (t.ones(1, 2),))
+
+
+@needs_torch
 def test_a_backward_of_ones_own_is_refused() -> None:
     t = torch()
 

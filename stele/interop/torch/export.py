@@ -299,6 +299,9 @@ def program(exported: Any, names: Sequence[str] | None) -> Program:
             written.append((k, spec.target))
         elif spec.kind.name == "USER_OUTPUT":
             returned.append(k)
+        elif spec.kind.name == "PARAMETER_MUTATION":
+            raise ArgumentError(f"the model writes to its parameter {spec.target}, which no program does",
+                                hint="Write to it before it is exported, or make it a buffer.")
         elif spec.kind.name != "TOKEN":
             raise ArgumentError(f"the model writes to what it is given ({spec.target}), which no program does",
                                 hint="Return the new numbers instead.")

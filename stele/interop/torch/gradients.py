@@ -39,10 +39,11 @@ def forget(node: Any) -> None:
 
 
 def detach(module: Any) -> None:
-    """Has a graph without gradients detach its inputs, but where a graph within it has gradients again."""
+    """Has a graph without gradients detach its arrays, but where a graph within it has gradients again."""
     graph = module.graph
     inputs = [n for n in graph.nodes if n.op == "placeholder"]
-    for x in inputs:
+    arrays = [x for x in inputs if isinstance(x.meta.get("val"), import_module("torch").Tensor)]    # others are sizes
+    for x in arrays:
         users = [n for n in x.users if not switches(n)]
         with graph.inserting_after(inputs[-1]):
             alone = graph.call_function(import_module("torch").ops.aten.detach.default, (x,))
