@@ -19,7 +19,7 @@ def styles(f: Callable[..., Any], *arrays: Any) -> list[list[Any]]:
     """What a function makes in each style, as flat lists of arrays."""
     xs = [st.tensor(a) for a in arrays]
     ps = [st.placeholder(x.shape, x.dtype, name=f"p{k}") for k, x in enumerate(xs)]
-    ways = f, st.compile(f), st.function(ps, f(*ps)), st.compile(f, backend="reference")
+    ways = f, st.compile(f), st.function(ps, f(*ps)), st.compile(f, backend="reference"), st.eager()(f)
     return [[y.numpy() for y in tree.flatten(way(*xs))[0]] for way in ways]
 
 
@@ -148,7 +148,7 @@ def noisy_law(x: np.ndarray[Any, Any]) -> Any:
     return half + st.rand(2)
 
 
-@pytest.mark.parametrize("style", ["imperative", "compiled", "symbolic"])
+@pytest.mark.parametrize("style", ["imperative", "compiled", "stepped", "symbolic"])
 @pytest.mark.parametrize("x", [3.0, 1.0])
 def test_random_numbers_are_those_of_what_ran(style: str, x: float) -> None:
     st.manual_seed(3)
@@ -160,14 +160,14 @@ def test_random_numbers_are_those_of_what_ran(style: str, x: float) -> None:
         f: Any = st.function([p], noisy(p))
         st.manual_seed(3)       # making it draws, too
     else:
-        f = noisy if style == "imperative" else st.compile(noisy)
+        f = {"imperative": noisy, "compiled": st.compile(noisy), "stepped": st.eager()(noisy)}[style]
     made = [f(st.tensor(given)).numpy(), st.rand(3).numpy()]
     for a, b in zip(made, law):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
-@pytest.mark.parametrize("style", ["imperative", "compiled"])
-def test_what_is_rebound_outside_is_rebound_where_it_ran(style: str) -> None:
+@pytest.mark.parametrize("style", [lambda f: f, st.compile, st.eager()])
+def test_what_is_rebound_outside_is_rebound_where_it_ran(style: Any) -> None:
     seen, total = st.tensor(0), st.zeros(2)
 
     def f(x: st.Tensor) -> st.Tensor:
@@ -181,7 +181,7 @@ def test_what_is_rebound_outside_is_rebound_where_it_ran(style: str) -> None:
 
         return st.cond(x.sum() > 4, much, lambda: x)
 
-    g = st.compile(f) if style == "compiled" else f
+    g = style(f)
     assert g(st.tensor([1.0, 2.0])).tolist() == [1.0, 2.0] and (seen.tolist(), total.tolist()) == (0, [0.0, 0.0])
     assert g(st.tensor([5.0, 5.0])).tolist() == [40.0, 40.0] and (seen.tolist(), total.tolist()) == (1, [35.0, 35.0])
     assert g(st.tensor([9.0, 1.0])).tolist() == [72.0, 8.0] and seen.tolist() == 2
@@ -203,7 +203,7 @@ def branching_law(x: st.Tensor) -> st.Tensor:
     return (b ** 2).sum()
 
 
-@pytest.mark.parametrize("style", [lambda f: f, st.compile])
+@pytest.mark.parametrize("style", [lambda f: f, st.compile, st.eager()])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_derivatives_are_those_of_the_branch_that_ran(style: Any, sign: int) -> None:
     x = st.tensor(np.array([0.3, 0.5, 0.2]) * sign)
@@ -213,9 +213,10 @@ def test_derivatives_are_those_of_the_branch_that_ran(style: Any, sign: int) -> 
     np.testing.assert_allclose(style(st.hessian(branching))(x).numpy(), st.hessian(branching_law)(x).numpy(), rtol=1e-8)
 
 
-def test_backward_passes_through_branches_and_loops() -> None:
+@pytest.mark.parametrize("style", [lambda f: f, st.eager()])
+def test_backward_passes_through_branches_and_loops(style: Any) -> None:
     w, x = st.tensor([0.5, 2.0], requires_grad=True), st.tensor([1.0, 3.0])
-    st.cond(x.sum() > 0, lambda: (w * x).sum(), lambda: w.sum()).backward()
+    style(lambda: st.cond(x.sum() > 0, lambda: (w * x).sum(), lambda: w.sum()).backward())()
     assert w.grad is not None and w.grad.tolist() == [1.0, 3.0]
 
 
@@ -352,12 +353,6 @@ def test_statistics_of_batch_norm_are_those_of_what_ran(style: Any) -> None:
         y = b(y) + 1
     np.testing.assert_allclose(a.running_mean.numpy(), b.running_mean.numpy(), rtol=1e-5)
     np.testing.assert_allclose(a.running_var.numpy(), b.running_var.numpy(), rtol=1e-5)
-
-
-def test_a_step_by_step_run_takes_each_as_one_step() -> None:
-    with st.eager():
-        assert st.cond(st.tensor(True), lambda x: x * 2, lambda x: x, st.ones(2)).tolist() == [2.0, 2.0]
-        assert st.while_loop(lambda x: x < 3, lambda x: x + 1, 0.0).item() == 3
 
 
 @pytest.mark.parametrize("name", BAD)

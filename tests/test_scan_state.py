@@ -48,13 +48,13 @@ def run(loop: Any, step: Any, style: str, differentiate: bool = False) -> list[A
         st.manual_seed(3)       # making it draws, too
         made = made(X)
     else:
-        made = (st.compile(f) if style == "compiled" else f)(st.tensor(X))
+        made = {"imperative": f, "compiled": st.compile(f), "stepped": st.eager()(f)}[style](st.tensor(X))
     results = [y.numpy() for y in (made if isinstance(made, tuple | list) else [made])]
     return [*results, st.rand(4).numpy(), st.rand(4).numpy()]
 
 
 @pytest.mark.parametrize("step", [noisy, nested])
-@pytest.mark.parametrize("style", ["imperative", "compiled", "symbolic"])
+@pytest.mark.parametrize("style", ["imperative", "compiled", "stepped", "symbolic"])
 @pytest.mark.parametrize("differentiate", [False, True])
 def test_random_numbers_are_those_of_the_steps_written_out(step: Any, style: str, differentiate: bool) -> None:
     expected = run(unrolled, step, style if style == "compiled" else "imperative", differentiate)

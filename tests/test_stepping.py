@@ -15,6 +15,7 @@ from stele.eager.evaluate import EVALUATOR
 from stele.eager.follow import FOLLOWER, Follower
 from stele.eager.handle import STEPPING
 from stele.errors import IndexOutOfRange, TraceError
+from stele.tracing import tree
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -155,6 +156,17 @@ def test_other_threads_go_on_recording() -> None:
     assert found == {"steps": True, "records": False}
 
 
+def in_place(see: Any, x: Any) -> Any:
+    """A step that writes to its state, and returns it as its output too."""
+    def step(s: st.Tensor, r: st.Tensor) -> Any:
+        see(s)
+        s += r.sum()
+        return s, s
+
+    start = st.tensor(0.0)
+    return st.scan(step, start, x), start
+
+
 def test_compiled_functions_run_as_python_inside() -> None:
     seen: list[bool] = []
 
@@ -168,6 +180,62 @@ def test_compiled_functions_run_as_python_inside() -> None:
         assert seen == [True] and has_numbers(inside) and f.traces == 0
     np.testing.assert_array_equal(f(x).numpy(), inside.numpy())
     assert f.traces == 1 and seen == [False]
+
+
+BODIES: dict[str, tuple[Any, list[float]]] = {     # a function of one that is called in the body, and what it sees
+    "scan":       (lambda see, x: st.scan(lambda s, r: (s + see(r).sum(), (see(s), None, {"n": 1})), 0.0, x),
+                   [3.0, 0.0, 12.0, 3.0]),
+    "reversed":   (lambda see, x: st.scan(lambda s, r: (s + see(r).sum(), s), 0.0, x, reverse=True), [12.0, 3.0]),
+    "no xs":      (lambda see, x: st.scan(lambda s, _: (see(s) + 1, None), 0, length=3)[0], [0, 1, 2]),
+    "two xs":     (lambda see, x: st.scan(lambda s, r: (s, see(r[0] + r[1])), (), (x, x)), [6.0, 24.0]),
+    "map":        (lambda see, x: st.map(lambda r: see(r) * 2, x), [3.0, 12.0]),
+    "fori_loop":  (lambda see, x: st.fori_loop(1, 3, lambda i, s: see(s) * i, x), [15.0, 15.0]),
+    "while_loop": (lambda see, x: st.while_loop(lambda s: see(s).sum() < 50, lambda s: s * 2, x), [15.0, 30.0, 60.0]),
+    "cond":       (lambda see, x: st.cond(x[0, 0] > 1, lambda x: see(x), lambda x: see(x * 2), x), [30.0]),
+    "switch":     (lambda see, x: st.switch(x[0, 1].astype(int), [lambda: see(x), lambda: x]), []),
+    "checkpoint": (lambda see, x: st.checkpoint(lambda x: see(x) * 2)(x), [15.0]),
+    "inner":      (lambda see, x: st.map(lambda r: st.fori_loop(0, 2, lambda i, s: see(s + i), r), x), [3, 6, 12, 15]),
+    "in place":   (in_place, [0.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies_are_stepped_through(name: str) -> None:
+    """Each step has its numbers, where a breakpoint or print would ask, and its results are those of the program."""
+    f, expected = BODIES[name]
+    seen: list[float] = []
+
+    def see(x: Any) -> Any:
+        seen.append(x.numpy().sum())
+        return x
+
+    x = st.tensor(X)
+    with st.eager():
+        stepped = st.compile(lambda x: f(see, x))(x)
+    assert seen == expected
+    (ys, spec), (zs, same) = map(tree.flatten, (stepped, st.compile(lambda x: f(lambda y: y, x))(x)))
+    assert spec == same
+    for y, z in zip(ys, zs):
+        assert y is z is None or (y.dtype == z.dtype and y.tolist() == z.tolist())
+
+
+def test_loops_of_nothing_and_of_placeholders_are_graphs() -> None:
+    step: Any = lambda s, r: (s + r.sum(), r * 2)
+    with st.eager():
+        total, rows = st.scan(step, st.tensor(1.0), st.ones(0, 2))
+        assert (total.item(), rows.shape) == (1.0, (0, 2))
+        x = st.placeholder((2, 3))
+        f = st.function([x], [st.scan(step, st.tensor(0.0), x)[0], st.while_loop(lambda s: s.sum() < x.sum(),
+                                                                                lambda s: s + 1, st.zeros(2))])
+        assert [y.tolist() for y in f(st.ones(2, 3))] == [6.0, [3.0, 3.0]]
+
+
+def test_steps_that_return_other_containers_are_told() -> None:
+    def step(s: st.Tensor, x: st.Tensor) -> Any:
+        return s + x, (x, x) if s > 0 else x
+
+    with st.eager(), pytest.raises(TraceError, match=r"the step of scan returns .* where it returned"):
+        st.scan(step, st.tensor(0.0), st.ones(3))
 
 
 def test_inside_of_a_compiled_function_it_teaches() -> None:

@@ -192,8 +192,10 @@ class eager(setting):
     """A context, or a decorator, in which every op runs where it is written, for stepping through code in a debugger.
 
     What an op raises then comes from its own line, and its result has numbers behind it; compiled functions run as
-    plain Python, `st.scan` and what `st.function` made as one step. It holds for the thread that enters it. Raises
-    TraceError inside of a function that is being compiled, whose ops run with its program.
+    plain Python, and so does each step of `st.scan`, `st.while_loop` and the like, the branch that `st.cond` takes and
+    what `st.checkpoint` holds. What `st.vmap`, `st.fixed_point` and derivatives of users' own take, and what
+    `st.function` made, is one step. It holds for the thread that enters it. Raises TraceError inside of a function that
+    is being compiled, whose ops run with its program.
 
     >>> with st.eager():
     ...     y = st.ones(3) * 2

@@ -11,11 +11,12 @@ from stele.arrays.tensor import Tensor, constant, tensors
 from stele.arrays.views import leave
 from stele.backend.devices import current
 from stele.eager.evaluate import evaluate
-from stele.eager.handle import GRAD, TRACING, Handle, Tracing, tracing_into
+from stele.eager.handle import GRAD, TRACING, Handle, Tracing, is_stepping, tracing_into
 from stele.eager.live import Live, alive
 from stele.errors import ShapeError, TraceError, kind
 from stele.ir.graph import Array, Value
 from stele.ir.origin import SCOPE, here, lines
+from stele.ir.types import DType
 from stele.ops.control import fits
 from stele.tracing import tree
 from stele.tracing.noted import Write, mark
@@ -176,12 +177,24 @@ def enter(names: Sequence[str], build: Callable[[list[Body]], T]) -> tuple[list[
         carried = [*carried, *missed.values()]
 
 
+def is_python(*x: Value) -> bool:
+    """Whether functions of these run as they are written, one op after the other: inside of `st.eager`."""
+    return is_stepping() and TRACING.get() is None and not any(map(is_traced, x))
+
+
+def apart(x: Any, like: DType | None = None) -> Tensor:
+    """A tensor of what x is now, which others may write to; numbers may become of a dtype."""
+    y = constant(x, like)
+    return Tensor(y.value, y.requires_grad and GRAD.get())
+
+
 class Leaves:
     """A tree of tensors that goes into an op: its values, and how it is put together again inside."""
 
     def __init__(self, x: Any, operands: Operands) -> None:
         leaves, self.spec = tree.flatten(x)
-        self.values: list[Value] = [operands.value(constant(leaf)) for leaf in leaves]
+        self.given = [*map(apart, leaves)]
+        self.values: list[Value] = [*map(operands.value, self.given)]
 
     def tree(self, x: Sequence[Value]) -> Any:
         """The tree of other values."""
@@ -191,15 +204,18 @@ class Leaves:
         """The tree of what the op made, of the first of its results."""
         return tree.unflatten(self.spec, tensors(list(x[:len(self.values)]), differentiable))
 
-    def again(self, what: str, x: Any) -> Sequence[Value]:
+    def again(self, what: str, x: Any) -> list[Value]:
         """The values of what a function returns for this tree; numbers take the dtype that they meet."""
+        return [y.value for y in self.next(what, x)]
+
+    def next(self, what: str, x: Any) -> list[Tensor]:
+        """The same as tensors."""
         leaves, spec = tree.flatten(tree.arranged(x, self.spec))
         if spec != self.spec:
             raise TraceError(f"{what} returns {shown(x)} where it was given {shown(self.tree(self.values))}",
                              hint="Return the same containers with the same keys.")
-        made = [constant(leaf, None if isinstance(leaf, Tensor) else v.dtype).value
-                for leaf, v in zip(leaves, self.values)]
-        for path, old, new in zip(tree.paths(spec, "state"), self.values, made):
+        made = [apart(leaf, None if isinstance(leaf, Tensor) else v.dtype) for leaf, v in zip(leaves, self.values)]
+        for path, old, new in zip(tree.paths(spec, "state"), self.values, (y.value for y in made)):
             if not fits(new.type, old.type):
                 raise ShapeError(f"{what} is given {path} as {old.type} and returns it as {new.type}",
                                  hint="What is carried keeps its type: give the first one that dtype and shape, or "

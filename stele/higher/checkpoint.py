@@ -10,7 +10,7 @@ import numpy as np
 from stele.arrays.operands import Operands
 from stele.arrays.tensor import Tensor, constant
 from stele.eager.handle import GRAD
-from stele.higher.body import Body, Returned, enter
+from stele.higher.body import Body, Returned, enter, is_python
 from stele.ir.door import public
 from stele.ir.graph import Value
 from stele.ops import checkpoint as ops
@@ -41,7 +41,7 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
     >>> bool(st.allclose(a, b))
     True
     """
-    function(f, "what checkpoint holds")
+    plain: Callable[..., Any] = function(f, "what checkpoint holds")
 
     @public
     @wraps(f)
@@ -49,9 +49,15 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
         leaves, inputs = tree.flatten((args, kwargs))
         places = [k for k, a in enumerate(leaves) if isinstance(a, Tensor | np.ndarray)]
         operands = Operands(numbers=False)
-        xs = [operands.value(constant(leaves[k])) for k in places]
+        given = {k: constant(leaves[k]) for k in places}
+        xs: list[Value] = [*map(operands.value, given.values())]
 
-        whole: Callable[..., Any] = f
+        def whole(given: dict[int, Tensor]) -> Any:
+            args, kwargs = tree.unflatten(inputs, [given.get(k, a) for k, a in enumerate(leaves)])
+            return plain(*args, **kwargs)
+
+        if is_python(*xs):
+            return whole(given)
         made = Returned()
 
         def build(bodies: list[Body]) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
@@ -59,9 +65,7 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
 
             def step(carried: tuple[Value, ...], x: tuple[Value, ...]) -> tuple[Sequence[Value], Sequence[Value]]:
                 def one() -> list[Value]:
-                    found = {k: Tensor(v, GRAD.get()) for k, v in zip(places, x)}
-                    args, kwargs = tree.unflatten(inputs, [found.get(k, a) for k, a in enumerate(leaves)])
-                    return made.values(whole(*args, **kwargs))
+                    return made.values(whole({k: Tensor(v, GRAD.get()) for k, v in zip(places, x)}))
 
                 ys = body.run(carried, one)
                 return body.left, ys

@@ -6,11 +6,12 @@ from typing import Any
 
 from stele.arrays import functions as F
 from stele.arrays.creation import arange
+from stele.arrays.looking import is_traced
 from stele.arrays.operands import Operands
 from stele.arrays.tensor import Tensor, constant, tensors
 from stele.eager.handle import GRAD
 from stele.errors import ArgumentError, DTypeError, ShapeError, TraceError
-from stele.higher.body import Body, Leaves, enter, shown
+from stele.higher.body import Body, Leaves, apart, enter, is_python, shown
 from stele.higher.scan import scan, walked
 from stele.ir.door import public
 from stele.ir.graph import Literal, Value, kind_of, literal, walk
@@ -82,6 +83,10 @@ def chosen(index: Value, functions: Sequence[Callable[..., Any]], names: Sequenc
         function(f, name, [f"x{k}" for k in range(len(given))])
     operands = Operands(numbers=False)
     x, index = Leaves(given, operands), operands.beside(index)
+    if is_python(index, *x.values):
+        k = min(max(int(Tensor(index)), 0), len(functions) - 1)
+        y, spec = tree.flatten(functions[k](*tree.unflatten(x.spec, x.given)))
+        return tree.unflatten(spec, [leaf if leaf is None else apart(leaf) for leaf in y])
     outputs: list[tuple[tree.Spec | None, list[Any]]] = []
 
     def build(bodies: list[Body]) -> tuple[Value, ...]:
@@ -160,13 +165,22 @@ def looped(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any
     operands = Operands(numbers=False)
     state = Leaves(init, operands)
 
+    def test(x: Any) -> Value:
+        return one_bool(constant(cond_fun(x)).value, f"what {names[0]} returns")
+
+    if is_python(*state.values):
+        x = tree.unflatten(state.spec, state.given)
+        while not is_traced(truth := test(x)):
+            if not Tensor(truth):
+                return x
+            x = tree.unflatten(state.spec, state.next(names[1], body_fun(x)))
+
     def build(bodies: list[Body]) -> tuple[Value, ...]:
         (tested, stepped), count = bodies, len(state.values)
         start = [*state.values, *stepped.begin()]
         types, kind = [v.type for v in start], kind_of(start)
         entry, again = inside(types, kind), inside(types, kind)
-        truth = tested.run(entry[count:], lambda: one_bool(constant(cond_fun(state.tree(entry[:count]))).value,
-                                                           f"what {names[0]} returns"))
+        truth = tested.run(entry[count:], lambda: test(state.tree(entry[:count])))
         if tested.missed:
             raise TraceError(f"{names[0]} rebinds a tensor from outside, such as the state of random numbers",
                              hint=f"Do it in {names[1]}, and carry what the test looks at in the state.")

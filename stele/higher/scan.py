@@ -5,14 +5,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast, overload
 
 from stele.arrays.opensize import plain
+from stele.arrays.functions import stack
 from stele.arrays.operands import Operands
 from stele.eager.handle import GRAD
 from stele.errors import ShapeError, TraceError, kind
-from stele.higher.body import Body, Leaves, Returned, enter
+from stele.higher.body import Body, Leaves, Returned, apart, enter, is_python, shown
 from stele.ir.door import public
 from stele.ir.graph import Operand, Value
 from stele.ops import control
 from stele.ops.arguments import flag, function, size
+from stele.tracing import tree
 
 S = TypeVar("S")
 X = TypeVar("X")
@@ -54,6 +56,9 @@ def walked(f: Step, init: Any, xs: Any, name: str, length: Any = None, reverse: 
     if scalar := next((v for v in slices.values if not v.ndim), None):
         raise ShapeError(f"{name.rpartition(' ')[2]} walks along the first axis of xs, got {scalar.type}, which has "
                          "none", hint="Give st.scan length= for a loop without inputs.")
+    counts = {v.shape[0] for v in slices.values} | ({length} - {None})
+    if is_python(*state.values, *slices.values) and len(counts) == 1 and isinstance(n := counts.pop(), int) and n:
+        return by_steps(f, state, None if xs is None else slices, name, range(n)[::-1 if reverse else 1])
     outputs = Returned()
 
     def build(bodies: list[Body]) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
@@ -74,6 +79,23 @@ def walked(f: Step, init: Any, xs: Any, name: str, length: Any = None, reverse: 
     made = body.rebind(last[count:], [*last[:count], *ys])
     carries = (operands.differentiable or body.differentiable) and GRAD.get()
     return state.tensors(made, carries), outputs.tensors(made[count:], carries)
+
+
+def by_steps(f: Step, state: Leaves, slices: Leaves | None, name: str, places: range) -> tuple[Any, Any]:
+    """The same, as Python runs each step."""
+    now, rows, specs = state.given, list[list[Any]](), list[tree.Spec | None]()
+    for k in places:
+        x = None if slices is None else tree.unflatten(slices.spec, [apart(a[k]) for a in slices.given])
+        new, y = pair(f(tree.unflatten(state.spec, now), x))
+        leaves, spec = tree.flatten(y)
+        now = state.next(name, new)
+        rows.append([leaf if leaf is None else apart(leaf) for leaf in leaves])
+        specs.append(spec)
+        if spec != specs[0]:
+            raise TraceError(f"{name} returns {shown(y)} where it returned {shown(tree.unflatten(specs[0], rows[0]))}",
+                             hint="Return the same containers with the same keys.")
+    ys = [None if column[0] is None else stack(column) for column in zip(*rows[::places.step])]
+    return tree.unflatten(state.spec, now), tree.unflatten(specs[0], ys)
 
 
 def pair(made: Any) -> tuple[Any, Any]:
