@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast, overload
 
-from stele.arrays.opensize import plain
 from stele.arrays.functions import stack
+from stele.arrays.opensize import plain
 from stele.arrays.operands import Operands
 from stele.eager.handle import GRAD
 from stele.errors import ShapeError, TraceError, kind
