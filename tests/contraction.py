@@ -120,8 +120,15 @@ def aligned(nbytes: int) -> np.ndarray:
     return raw[start:start + nbytes]
 
 
-def guarded(array: np.ndarray) -> np.ndarray:
-    """A copy whose last byte is the last one before a page that nobody may touch."""
+def guarded(array: np.ndarray, strides: Sequence[int] | None = None) -> np.ndarray:
+    """A copy whose last byte is the last one before a page that nobody may touch; with `strides`, in elements, it lies
+    so."""
+    if strides is not None:
+        last = sum((n - 1) * s for n, s in zip(array.shape, strides))
+        room = guarded(np.full(last + 1, np.nan, array.dtype))
+        copy = np.lib.stride_tricks.as_strided(room, array.shape, [s * array.itemsize for s in strides])
+        copy[...] = array
+        return copy
     page = mmap.PAGESIZE
     room = -(-max(array.nbytes, 1) // page) * page
     region = mmap.mmap(-1, room + page)
@@ -162,14 +169,9 @@ class Bench:
         self.text = text = str(module)
         self.emit_ms = (time.perf_counter() - begin) * 1e3
         self._compile(machine, text)
-        self.sizes = np.array([*sizes, 0], np.int64)
-        self.arrays = list(arrays)
-        self._number(sizes)
-        scratch = max([64, *(launch.scratch for launch in self.launches)]) + 63 & ~63
-        self.scratch = aligned(scratch * threads + 64)
-        self.buffers = np.array([a.ctypes.data for a in [*self.arrays, *self.memory]], np.uint64)
-        tables = (a.ctypes.data for a in (self.buffers, self.sizes))
-        self.context = _Context(*tables, None, self.scratch.ctypes.data, scratch)
+        self.scratch_bytes = max([64, *(launch.scratch for launch in self.launches)]) + 63 & ~63
+        self.scratch = aligned(self.scratch_bytes * threads + 64)
+        self.at(arrays, sizes)
         self.pool = ThreadPoolExecutor(1 if _emulates(machine) else threads)
 
     def _compile(self, machine: Machine, text: str) -> None:
@@ -194,11 +196,15 @@ class Bench:
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
         self.functions = [prototype(self.library[launch.function]) for launch in self.launches]
 
-    def _number(self, sizes: Sequence[int]) -> None:
-        """Counts of tasks and bytes at these sizes."""
+    def at(self, arrays: Sequence[np.ndarray], sizes: Sequence[int]) -> None:
+        """From now on the same code is called with these arrays, at these symbolic sizes."""
         named = {f"s{k}": n for k, n in enumerate(sizes)}
         self.tasks = [at_sizes(launch.tasks, named) for launch in self.launches]
         self.memory = [aligned(at_sizes(temp.bytes, named) + 64) for temp in self.temps]
+        self.arrays, self.sizes = list(arrays), np.array([*sizes, 0], np.int64)
+        self.buffers = np.array([a.ctypes.data for a in [*self.arrays, *self.memory]], np.uint64)
+        tables = (a.ctypes.data for a in (self.buffers, self.sizes))
+        self.context = _Context(*tables, None, self.scratch.ctypes.data, self.scratch_bytes)
 
     def run(self, threads: int = 1, grain: int | None = None) -> None:
         """All launches; tasks go to threads in pieces of `grain` (one piece per thread if not given)."""

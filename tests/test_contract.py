@@ -96,12 +96,16 @@ def test_one_right_operand_for_a_batch(plain: bool) -> None:
 @pytest.mark.parametrize("n", [64, 1024])
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{m.vector_bytes}")
 def test_calls_of_many_rows_pack_what_others_read_in_place(machine: Machine, n: int) -> None:
+    bench, _ = product(machine, np.float32, (2, 257, n, 70), symbolic="m", shared=True)
+    c, x, weight = bench.arrays
     rows: list[np.ndarray] = []
+    assert len(bench.launches) == 2
     for m in (1, 13, 80, 81, 256, 257):
-        bench, expected = product(machine, np.float32, (2, m, n, 70), symbolic="m", shared=True)
-        assert error(bench.check(), expected) < 2e-6 and len(bench.launches) == 2
-        bench.arrays[1][:], bench.arrays[2][:] = 0.1, np.arange(n) / 7      # the same sums whatever the rows
-        rows.append(bench.check()[0, 0].copy())
+        y, few = (guarded(a[:, :m], strides(a.shape)) for a in (c, x))
+        bench.at([y, few, weight], (2, m, n, 70))
+        assert error(bench.check(), few.astype(np.float64) @ weight) < 2e-6
+        bench.at([y, guarded(np.full(few.shape, 0.1, np.float32), strides(x.shape)), guarded(np.full_like(weight, np.arange(n) / 7))], (2, m, n, 70))
+        rows.append(bench.check()[0, 0].copy())         # the same sums whatever the rows
     assert all(np.array_equal(row, rows[0]) for row in rows)
 
 
@@ -145,14 +149,13 @@ def test_an_empty_depth_is_zero() -> None:
     (96, 30, {"symbolic": "mn", "shared": True})])
 def test_few_rows_of_as_many_as_come(machine: Machine, n: int, k: int, options: dict) -> None:
     options = {"symbolic": "m", **options}
+    axis = 2 if options.get("transposed", (False,))[0] else 1
     for dtype in TOLERANCE:
-        many, _ = product(machine, dtype, (2, 60, n, k), **options)
-        rows = many.check()
+        bench, _ = product(machine, dtype, (2, 60, n, k), **options)
+        rows, (_, x, weight) = bench.check(), bench.arrays
         for m in (1, 2, 3, 4, 5, 9, 29, 49):
-            bench, _ = product(machine, dtype, (2, m, n, k), **options)
-            axis = 2 if options.get("transposed", (False,))[0] else 1
-            bench.arrays[1][...] = many.arrays[1].take(range(m), axis)
-            bench.arrays[2][...] = many.arrays[2]
+            y, few = (guarded(a, strides(b.shape)) for a, b in ((rows[:, :m] * np.nan, rows), (x.take(range(m), axis), x)))
+            bench.at([y, few, weight], (2, m, n, k))
             assert np.array_equal(bench.check(), rows[:, :m])
 
 
