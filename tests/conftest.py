@@ -97,9 +97,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Who looks for garbage need not go through 25,000 tests, which are none, each time, nor look every 700 objects."""
+    """Who looks for garbage need not go through 25,000 tests, which are none, each time."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_configure(config: pytest.Config) -> None:
