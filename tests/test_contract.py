@@ -104,7 +104,8 @@ def test_calls_of_many_rows_pack_what_others_read_in_place(machine: Machine, n: 
         y, few = (guarded(a[:, :m], strides(a.shape)) for a in (c, x))
         bench.at([y, few, weight], (2, m, n, 70))
         assert error(bench.check(), few.astype(np.float64) @ weight) < 2e-6
-        bench.at([y, guarded(np.full(few.shape, 0.1, np.float32), strides(x.shape)), guarded(np.full_like(weight, np.arange(n) / 7))], (2, m, n, 70))
+        few[:] = 0.1
+        bench.at([y, few, guarded(np.full_like(weight, np.arange(n) / 7))], (2, m, n, 70))
         rows.append(bench.check()[0, 0].copy())         # the same sums whatever the rows
     assert all(np.array_equal(row, rows[0]) for row in rows)
 
@@ -154,7 +155,8 @@ def test_few_rows_of_as_many_as_come(machine: Machine, n: int, k: int, options: 
         bench, _ = product(machine, dtype, (2, 60, n, k), **options)
         rows, (_, x, weight) = bench.check(), bench.arrays
         for m in (1, 2, 3, 4, 5, 9, 29, 49):
-            y, few = (guarded(a, strides(b.shape)) for a, b in ((rows[:, :m] * np.nan, rows), (x.take(range(m), axis), x)))
+            y, few = (guarded(a, strides(whole.shape)) for a, whole in (
+                (rows[:, :m] * np.nan, rows), (x.take(range(m), axis), x)))
             bench.at([y, few, weight], (2, m, n, k))
             assert np.array_equal(bench.check(), rows[:, :m])
 
