@@ -102,7 +102,8 @@ class Program:
     def keep(self, buffers: Sequence[Buffer], frame: Frame) -> Kept:
         """What is kept, in the tables of this call; to be made by it where a source is another."""
         sources, kept = tuple([buffers[k].block for k in self.manifest.steady]), self.kept
-        if fresh := kept is None or kept.is_foreign or not all(map(is_, kept.sources, sources)):
+        fresh = kept is None or kept.is_foreign or not all(map(is_, kept.sources, sources))
+        if kept is None or fresh:
             self.kept = None
             kept = Kept(self.blocks.block(self.kept_bytes), sources, any(isinstance(s, Foreign) for s in sources))
         if frame.kept != kept.block.address:
