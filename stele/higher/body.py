@@ -188,6 +188,12 @@ def apart(x: Any, like: DType | None = None) -> Tensor:
     return Tensor(y.value, y.requires_grad and GRAD.get())
 
 
+def returned(x: Any) -> tuple[tree.Spec | None, list[Any]]:
+    """How a tree is put together, and its leaves: tensors of what they are now, and None where they are none."""
+    leaves, spec = tree.flatten(x)
+    return spec, [None if leaf is None else apart(leaf) for leaf in leaves]
+
+
 class Leaves:
     """A tree of tensors that goes into an op: its values, and how it is put together again inside."""
 

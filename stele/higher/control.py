@@ -11,7 +11,7 @@ from stele.arrays.operands import Operands
 from stele.arrays.tensor import Tensor, constant, tensors
 from stele.eager.handle import GRAD
 from stele.errors import ArgumentError, DTypeError, ShapeError, TraceError
-from stele.higher.body import Body, Leaves, apart, enter, is_python, shown
+from stele.higher.body import Body, Leaves, enter, is_python, returned, shown
 from stele.higher.scan import scan, walked
 from stele.ir.door import public
 from stele.ir.graph import Literal, Value, kind_of, literal, walk
@@ -85,8 +85,7 @@ def chosen(index: Value, functions: Sequence[Callable[..., Any]], names: Sequenc
     x, index = Leaves(given, operands), operands.beside(index)
     if is_python(index, *x.values):
         k = min(max(int(Tensor(index)), 0), len(functions) - 1)
-        y, spec = tree.flatten(functions[k](*tree.unflatten(x.spec, x.given)))
-        return tree.unflatten(spec, [leaf if leaf is None else apart(leaf) for leaf in y])
+        return tree.unflatten(*returned(functions[k](*tree.unflatten(x.spec, x.given))))
     outputs: list[tuple[tree.Spec | None, list[Any]]] = []
 
     def build(bodies: list[Body]) -> tuple[Value, ...]:

@@ -9,7 +9,7 @@ from stele.arrays.opensize import plain
 from stele.arrays.operands import Operands
 from stele.eager.handle import GRAD
 from stele.errors import ShapeError, TraceError, kind
-from stele.higher.body import Body, Leaves, Returned, apart, enter, is_python, shown
+from stele.higher.body import Body, Leaves, Returned, apart, enter, is_python, returned, shown
 from stele.ir.door import public
 from stele.ir.graph import Operand, Value
 from stele.ops import control
@@ -83,19 +83,17 @@ def walked(f: Step, init: Any, xs: Any, name: str, length: Any = None, reverse: 
 
 def by_steps(f: Step, state: Leaves, slices: Leaves | None, name: str, places: range) -> tuple[Any, Any]:
     """The same, as Python runs each step."""
-    now, rows, specs = state.given, list[list[Any]](), list[tree.Spec | None]()
+    now, rows = state.given, list[tuple[tree.Spec | None, list[Any]]]()
     for k in places:
         x = None if slices is None else tree.unflatten(slices.spec, [apart(a[k]) for a in slices.given])
         new, y = pair(f(tree.unflatten(state.spec, now), x))
-        leaves, spec = tree.flatten(y)
         now = state.next(name, new)
-        rows.append([leaf if leaf is None else apart(leaf) for leaf in leaves])
-        specs.append(spec)
-        if spec != specs[0]:
-            raise TraceError(f"{name} returns {shown(y)} where it returned {shown(tree.unflatten(specs[0], rows[0]))}",
+        rows.append(returned(y))
+        if rows[-1][0] != rows[0][0]:
+            raise TraceError(f"{name} returns {shown(y)} where it returned {shown(tree.unflatten(*rows[0]))}",
                              hint="Return the same containers with the same keys.")
-    ys = [None if column[0] is None else stack(column) for column in zip(*rows[::places.step])]
-    return tree.unflatten(state.spec, now), tree.unflatten(specs[0], ys)
+    ys = [None if column[0] is None else stack(column) for column in zip(*(row for _, row in rows[::places.step]))]
+    return tree.unflatten(state.spec, now), tree.unflatten(rows[0][0], ys)
 
 
 def pair(made: Any) -> tuple[Any, Any]:
