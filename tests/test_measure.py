@@ -51,6 +51,23 @@ def test_steps_are_roots_of_two(x: float, power: float) -> None:
     assert measure.coarse(x * x) == pytest.approx(power * power, rel=1e-2)
 
 
+@pytest.mark.parametrize("disturbed", [0, 20])
+def test_a_neighbour_is_waited_for(disturbed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose work makes a loop of one kind slower, and not every time by as much."""
+    loops, calls = measure.Loops(detect()), list[str]()
+
+    def once(name: str, steps: int) -> float:
+        calls.append(name)
+        number = (calls.count("multiply") - 1) // (2 * measure.TIMES)
+        return steps * 1e-9 * (1 + (name == "tall" and number < disturbed) * (0.5 + number % 3 / 5))
+
+    monkeypatch.setattr(loops, "once", once)
+    monkeypatch.setattr(measure, "sleep", lambda seconds: None)
+    assert loops.steps(("multiply", 64), ("tall", 64)) == pytest.approx([1e-9, 1e-9])
+    rounds = len(calls) // (4 * measure.TIMES)
+    assert rounds == measure.FEW if not disturbed else disturbed < rounds <= measure.ROUNDS
+
+
 @pytest.mark.parametrize("clock", [lambda: 0.0, iter(range(10**6)).__next__, iter(range(10**6, 0, -1)).__next__])
 def test_a_clock_that_lies_does_no_harm(clock: Callable[[], float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "perf_counter", clock)

@@ -26,9 +26,10 @@ STEPS = 1 << 12     # of a loop over what the first cache holds
 NEAR = 1 << 8       # steps whose operands it holds at once
 TIMES, AGAIN, RARELY = 5, 3, 4      # how often a loop is timed in each round, a long one, whose first time fetches what
                                     # others drove out of the cache meanwhile, and one that flushes: the least counts
-ROUNDS, APART = 40, 0.003   # of all loops at most, and seconds between them: beside another's thread a core multiplies
-AGREE = 3                   # slower. So many rounds have to find the least time of each loop, or one that is longer by
-ALIKE = 1.05, 1.05, 1.4, 1.4    # as little: what comes from afar is judged by powers of two
+ROUNDS, APART = 75, 0.02    # of all loops at most, and seconds between them: beside another's thread a core multiplies
+                            # slower, often for tenths of a second
+FEW, SHARE = 8, 0.75        # rounds at least, and the share of them that has to find the least time of each loop, or one
+ALIKE = 1.05, 1.05, 1.4, 1.4    # that is longer by as little: what comes from afar is judged by powers of two
 TICK = 1e-9         # seconds that a loop takes at least
 LEAST, MOST = 1 / 8, 1 << 8
 AWAY = 4 << 20      # bytes that lie in the third cache
@@ -115,14 +116,15 @@ class Loops:
     def steps(self, *asked: tuple[str, int]) -> list[float]:
         """What a step of each loop takes at least, without what a call does: of the least times of all rounds, and not
         the least of their differences, which a disturbed short call would make too small. As many rounds as it takes
-        until several agree.
+        until most agree.
         """
         calls = [(name, count) for name, steps in asked for count in (steps, steps // 4)]
         times: list[list[float]] = [[] for _ in calls]
         for _ in range(ROUNDS):
             for found, (name, steps) in zip(times, calls):
                 found.append(min(self.once(name, steps) for _ in range(TIMES if steps <= STEPS else AGAIN)))
-            if all(sum(t < alike * min(found) for t in found) >= AGREE for found, alike in zip(times[::2], ALIKE)):
+            agree = [sum(t <= alike * min(found) for t in found) for found, alike in zip(times[::2], ALIKE)]
+            if len(times[0]) >= FEW and min(agree) >= SHARE * len(times[0]):
                 break
             sleep(APART)
         least = [*map(min, times)]
