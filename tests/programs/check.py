@@ -22,7 +22,7 @@ from stele.ir.verify import verify
 from stele.ops import ALL
 from tests.host_ops import OPS
 from tests.programs.grammar import Refused
-from tests.programs.kinds import KINDS, Kind
+from tests.programs.kinds import KINDS, WRITES, Kind
 from tests.programs.matrices import NO_FACTORS
 from tests.programs.numbers import Array, as_coarse, epsilon, largest, smallest
 from tests.programs.oracle import Cell, Env, Oracle, away
@@ -230,7 +230,7 @@ def gradient_laws(program: Program, runs: int) -> list[Law]:
     for k in range(runs):
         rng = np.random.default_rng(k)
         words = {name: partial(shaken_call, kind, rng, amount) for name, kind in KINDS.items()
-                 if kind.noise != "exact" and name != "update"}
+                 if kind.noise != "exact" and name not in WRITES}
         shaken = replace(large, arguments=tuple(tuple(
             a * (1 + amount * rng.uniform(-1, 1, a.shape)) if a.dtype.kind == "f" else a for a in args)
             for args in large.arguments))

@@ -492,6 +492,21 @@ def masked_part(g: Growth, x: str) -> Any:
     return (x, g.number(x), mask), {"key": ("0", *behind[:g.integer(1, len(behind))])}
 
 
+def mask_of(g: Growth, x: str) -> Any:
+    """A condition of all elements of x, or of those of its first axis."""
+    g.need(g.ndim(x) > 0)
+    return g.bool_like(x) if g.coin() else g.added("b", [g.rng.random(env[x].shape[0]) < 0.5 for env in g.envs])
+
+
+def chosen(g: Growth, x: str) -> Any:
+    return (x, mask_of(g, x)), {"how": g.choose(["sum", "mean"]) if g.dtype(x).is_float else "sum"}
+
+
+def each(g: Growth, x: str) -> Any:
+    functions = ["square", "negative"] if g.dtype(x).kind == "i" else ["square"]
+    return (x, mask_of(g, x)), {"function": g.choose(["tanh", "exp", "negative"] if g.dtype(x).is_float else functions)}
+
+
 def rows(g: Growth, x: str) -> Any:
     g.need(g.ndim(x) > 0 and math.prod(g.shape(x)) < 20_000)
     i = g.indices(x, 0, lambda shape: (g.choose([1, 3]),))
