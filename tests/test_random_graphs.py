@@ -23,7 +23,7 @@ from tests.programs.styles import STYLES, called, function_of
 from tests.programs.worker import checked, styles_of
 
 COUNTEREXAMPLES = sorted((Path(__file__).resolve().parent / "counterexamples").glob("*.txt"))
-PROGRAMS, PARTS = 300, 5
+PROGRAMS, PARTS = 300, 6
 
 
 def failures(tasks: list[dict[str, object]]) -> str:
