@@ -109,6 +109,8 @@ THINNED = {
     "test_rewrites.py": "test_rule_holds_for_every_dtype_it_claims_whatever_the_numbers",
     "test_scalars.py": "test_functions_have_the_bits_of_numpy_and_call_nothing "
                        "test_operations_have_the_bits_of_numpy",
+    "test_scan_state.py": "test_random_numbers_are_those_of_the_steps_written_out",
+    "test_schedules.py": "test_a_step_with_its_schedule_is_traced_once_and_has_the_bits_of_an_uncompiled_one",
     "test_sorting.py": "test_gradients_of_both_modes_and_second_order",
     "test_state.py": "test_same_numbers_in_every_style",
     "test_statistics.py": "test_quantiles_are_those_of_numpy",
