@@ -26,10 +26,10 @@ STEPS = 1 << 12     # of a loop over what the first cache holds
 NEAR = 1 << 8       # steps whose operands it holds at once
 TIMES, AGAIN, RARELY = 5, 3, 4      # how often a loop is timed in each round, a long one, whose first time fetches what
                                     # others drove out of the cache meanwhile, and one that flushes: the least counts
-ROUNDS, APART = 75, 0.02    # of all loops at most, and seconds between them: beside another's thread a core multiplies
-                            # slower, often for tenths of a second
-FEW, SHARE = 8, 0.75        # rounds at least, and the share of them that has to find the least time of each loop, or one
-ALIKE = 1.05, 1.05, 1.4, 1.4    # that is longer by as little: what comes from afar is judged by powers of two
+FEW, ROUNDS, APART = 8, 75, 0.02    # of all loops at least and at most, and seconds between them: beside another's
+                                    # thread a core multiplies slower, often for tenths of a second
+SHARE, ALIKE = 0.75, (1.05, 1.05, 1.4, 1.4)     # of the rounds so many find the least time of each loop, or one that is
+                                                # longer by as little: what comes from afar is judged by powers of two
 TICK = 1e-9         # seconds that a loop takes at least
 LEAST, MOST = 1 / 8, 1 << 8
 AWAY = 4 << 20      # bytes that lie in the third cache
@@ -114,9 +114,8 @@ class Loops:
                   [(place + k * (LINE // SIZE)).address], side_effect=True)
 
     def steps(self, *asked: tuple[str, int]) -> list[float]:
-        """What a step of each loop takes at least, without what a call does: of the least times of all rounds, and not
-        the least of their differences, which a disturbed short call would make too small. As many rounds as it takes
-        until most agree.
+        """What a step of each loop takes at least, without what a call does: of the least times of rounds until most
+        agree, and not the least of their differences, which a disturbed short call would make too small.
         """
         calls = [(name, count) for name, steps in asked for count in (steps, steps // 4)]
         times: list[list[float]] = [[] for _ in calls]

@@ -61,7 +61,7 @@ class DenseNet121(nn.Module):
         self.norm5, self.classifier = nn.BatchNorm2d(width), nn.Linear(width, FINDINGS)
 
     def forward(self, x):
-        x = self.blocks(self.pool(st.relu(self.norm0(self.conv0(x)))))
+        x = self.blocks(st.relu(self.pool(self.norm0(self.conv0(x)))))
         return self.classifier(st.relu(self.norm5(x)).mean(axis=(2, 3)))
 
 
