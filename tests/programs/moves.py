@@ -499,12 +499,14 @@ def mask_of(g: Growth, x: str) -> Any:
 
 
 def chosen(g: Growth, x: str) -> Any:
+    """How what a mask chooses becomes one."""
     return (x, mask_of(g, x)), {"how": g.choose(["sum", "mean"]) if g.dtype(x).is_float else "sum"}
 
 
 def each(g: Growth, x: str) -> Any:
-    functions = ["square", "negative"] if g.dtype(x).kind == "i" else ["square"]
-    return (x, mask_of(g, x)), {"function": g.choose(["tanh", "exp", "negative"] if g.dtype(x).is_float else functions)}
+    """What becomes of all elements that a mask chooses."""
+    functions = {"f": ["tanh", "exp", "negative"], "i": ["square", "negative"], "u": ["square"]}
+    return (x, mask_of(g, x)), {"function": g.choose(functions[g.dtype(x).kind])}
 
 
 def rows(g: Growth, x: str) -> Any:
