@@ -34,6 +34,7 @@ X, Z = np.array([[1, 2, 3], [4, 5, 6]], "f4"), np.array([[0, 1, 0], [1, 0, 1]], 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STELE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("STELE_MACHINE", "common")       # which each empty cache would have measured
     monkeypatch.setattr(native, "IN_MEMORY", WeakValueDictionary())     # what a test before left is not in the folder
 
 
