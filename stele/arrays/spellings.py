@@ -249,7 +249,7 @@ def unknown(room: str, name: str, known: Collection[str], elsewhere: Mapping[str
     if name in elsewhere:
         return kind(f"{room} has no {name!r}", hint=f"Write {elsewhere[name]}.")
     lower = {own.lower(): own for own in known}
-    near = None if name.startswith("_") else nearest(name.lower(), lower, 0.7)      # pytest asks modules for its own
+    near = nearest(name.lower(), lower, 0.7)
     return kind(f"{room} has no {name!r}", hint=f"Did you mean {lower[near]!r}?" if near else None)
 
 

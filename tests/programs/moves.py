@@ -486,21 +486,31 @@ def masked(g: Growth, x: str) -> Any:
 def masked_part(g: Growth, x: str) -> Any:
     """One number for all places of a mask of the first axis, and a part of the axes behind."""
     g.need(g.ndim(x) > 1)
-    mask = g.added("b", [g.rng.random(env[x].shape[0]) < 0.5 for env in g.envs])
+    mask = of_rows(g, x)
     behind = tuple(g.integer(-n, n - 1) if n and g.coin() and not g.is_open(x, k) else part(g, n)
                    for k, n in enumerate(g.shape(x)[1:], 1))
     return (x, g.number(x), mask), {"key": ("0", *behind[:g.integer(1, len(behind))])}
 
 
+def of_rows(g: Growth, x: str) -> str:
+    """A new mask of the first axis of x."""
+    return g.added("b", [g.rng.random(env[x].shape[0]) < 0.5 for env in g.envs])
+
+
 def mask_of(g: Growth, x: str) -> Any:
     """A condition of all elements of x, or of those of its first axis."""
     g.need(g.ndim(x) > 0)
-    return g.bool_like(x) if g.coin() else g.added("b", [g.rng.random(env[x].shape[0]) < 0.5 for env in g.envs])
+    return g.bool_like(x) if g.coin() else of_rows(g, x)
 
 
 def chosen(g: Growth, x: str) -> Any:
     """How what a mask chooses becomes one."""
     return (x, mask_of(g, x)), {"how": g.choose(["sum", "mean"]) if g.dtype(x).is_float else "sum"}
+
+
+def in_one(x: Any, m: Any, how: str) -> Any:
+    """The same, in Stele and in NumPy."""
+    return getattr(x[m], how)(axis=0)
 
 
 def each(g: Growth, x: str) -> Any:
