@@ -1,4 +1,4 @@
-"""Composite ops, and contractions of open sizes, become what they mean in other ops."""
+"""Composite ops, contractions of open sizes and convolutions that make one pixel become what they mean in other ops."""
 from __future__ import annotations
 
 from collections.abc import Collection
@@ -7,15 +7,17 @@ from dataclasses import replace
 from stele.ir.graph import Graph, Op, Value
 from stele.ir.report import Report
 from stele.ir.rewrite import rewrite, rule
-from stele.ir.types import Type, int64
+from stele.ir.types import Type, int64, product
 from stele.ops import ALL
 from stele.ops.composite import Softmax
 from stele.ops.contraction import ALL as CONTRACTIONS
-from stele.ops.contraction import MatMul
-from stele.ops.linear import Sum, cast, full, reshape
+from stele.ops.contraction import Conv2d, Convolution, MatMul
+from stele.ops.linear import Sum, cast, full, reshape, swap_last
 from stele.transform.contractions import open_contractions
 from stele.transform.inline import written_out
+from stele.transform.patterns import FLOATS
 
+CONVOLUTIONS = tuple(op for op in CONTRACTIONS if issubclass(op, Convolution))
 COMPOSITES: tuple[type[Op], ...] = tuple(op for op in ALL.values() if op.family == "composite")
 
 
@@ -43,7 +45,22 @@ def product_of_nothing(v: Value) -> Value | None:
     return full(v.shape, 0, v.dtype) if any(0 in shape for shape in shapes) else None
 
 
-RULES = (expand_composite, product_of_nothing, product_of_integers)
+@rule(lambda x, w: Conv2d((1, 1), ((0, 0), (0, 0)), (1, 1), 1)(x, w), x=(2, 3, 2, 2), w=(4, 3, 2, 2), also=CONVOLUTIONS,
+      error=16, dtypes=FLOATS)
+def convolution_of_one_pixel(v: Value) -> Value | None:
+    """a convolution whose kernel is as large as its images, or a gradient of it = a matrix product"""
+    op, (a, b) = v.op, v.args
+    if not isinstance(op, Convolution) or op.groups > 1 or any(map(any, op.padding)):
+        return None
+    ahead, _, slope = (isinstance(op, kind) for kind in op.kin)
+    if b.shape[2:] != (a if ahead else v).shape[2:]:
+        return None
+    x, w = (reshape(u, (u.shape[0], product(u.shape[1:]))) for u in (a, b))
+    rows = MatMul(rounds=False)(swap_last(x) if slope else x, swap_last(w) if ahead else w)
+    return reshape(rows, v.shape)
+
+
+RULES = (expand_composite, product_of_nothing, product_of_integers, convolution_of_one_pixel)
 
 
 def expand(graph: Graph, off: Collection[str] = (), report: Report | None = None, direct: bool = False) -> Graph:
