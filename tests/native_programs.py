@@ -11,6 +11,8 @@ from stele.backend.cpu.target import detect
 
 SOURCE = """
 declare void @pool_run(ptr, ptr, ptr, i64, ptr)
+@alone = private constant [1 x i64] [i64 1]
+@threes = private constant [1 x i64] [i64 3]
 
 ; buffers[0][i] += 1 for each task, buffers[1][thread] += tasks
 define void @count(ptr %ctx, i64 %thread, i64 %begin, i64 %end, ptr %places) {
@@ -67,11 +69,23 @@ loop:
   %i = phi i64 [ %begin, %entry ], [ %i1, %loop ]
   %inner.at = getelementptr ptr, ptr %first, i64 %i
   %inner = load ptr, ptr %inner.at
-  call void @pool_run(ptr %pool, ptr @count, ptr %inner, i64 20, ptr null)
+  call void @pool_run(ptr %pool, ptr @count, ptr %inner, i64 20, ptr getelementptr (i64, ptr @alone, i64 1))
   %i1 = add i64 %i, 1
   %more = icmp slt i64 %i1, %end
   br i1 %more, label %loop, label %out
 out:
+  ret void
+}
+
+; buffers[0][begin] += how many tasks there are from there on
+define void @begins(ptr %ctx, i64 %thread, i64 %begin, i64 %end, ptr %places) {
+  %bufs = load ptr, ptr %ctx
+  %seen = load ptr, ptr %bufs
+  %at = getelementptr i64, ptr %seen, i64 %begin
+  %tasks = sub i64 %end, %begin
+  %old = load i64, ptr %at
+  %new = add i64 %old, %tasks
+  store i64 %new, ptr %at
   ret void
 }
 
@@ -98,7 +112,7 @@ entry:
   br label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %i1, %loop ]
-  call void @pool_run(ptr %pool, ptr @{kernel}, ptr %ctx, i64 %tasks, ptr null)
+  call void @pool_run(ptr %pool, ptr @{kernel}, ptr %ctx, i64 %tasks, ptr getelementptr (i64, ptr @{together}, i64 1))
   %code = load i64, ptr %status
   %fine = icmp eq i64 %code, 0
   %i1 = add i64 %i, 1
@@ -111,12 +125,12 @@ out:
 }}
 """
 
-KERNELS = "count", "work", "nest", "nothing"
+KERNELS = {"count": "alone", "work": "alone", "nest": "alone", "nothing": "alone", "begins": "threes"}
 
 
 def load() -> image.Loaded:
     """All programs: `empty` and `repeat_<kernel>`."""
-    text = SOURCE + "".join(_REPEAT.format(kernel=kernel) for kernel in KERNELS)
+    text = SOURCE + "".join(_REPEAT.format(kernel=name, together=word) for name, word in KERNELS.items())
     return image.load(jit.compile_module(text, detect()), pool.imports())
 
 

@@ -60,6 +60,7 @@ def test_threads_may_call_it_at_once() -> None:
 
 PRODUCTS = """
 declare void @pool_run(ptr, ptr, ptr, i64, ptr)
+@alone = private constant [1 x i64] [i64 1]
 define void @products(ptr %ctx, i64 %thread, i64 %begin, i64 %end, ptr %places) {
 entry:
   %bufs = load ptr, ptr %ctx
@@ -83,7 +84,7 @@ out:
   ret void
 }
 define i32 @program(ptr %ctx, ptr %pool) {
-  call void @pool_run(ptr %pool, ptr @products, ptr %ctx, i64 200, ptr null)
+  call void @pool_run(ptr %pool, ptr @products, ptr %ctx, i64 200, ptr getelementptr (i64, ptr @alone, i64 1))
   ret i32 0
 }
 """

@@ -64,6 +64,18 @@ def test_threads_share_the_work(native: Loaded) -> None:
     assert counting.share[:2].all() and not counting.share[2:].any()
 
 
+@pytest.mark.parametrize("threads, tasks, begun", [
+    (2, 12, {0: 3, 3: 3, 6: 3, 9: 3}), (2, 8, {0: 4, 4: 4}), (3, 11, {0: 3, 3: 4, 7: 4}), (4, 4, dict.fromkeys(range(4), 1)),
+    (2, 48 + 48, {48 * v + 6 * k: 6 for v in (0, 1) for k in range(8)}), (1, 7, {0: 7})])
+def test_tasks_that_share_what_they_lay_run_together(native: Loaded, threads: int, tasks: int, begun: dict[int, int]
+                                                     ) -> None:
+    """Three at a time here; but every thread has a part, and a range is cut into eight at most."""
+    pool.set_threads(threads)
+    counting = Counting(tasks, runs=1)
+    assert counting.frame.run(native["repeat_begins"]) == 0
+    assert {k: int(n) for k, n in enumerate(counting.seen) if n} == begun
+
+
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_a_nested_run_is_exact(native: Loaded, threads: int) -> None:
     pool.set_threads(threads)

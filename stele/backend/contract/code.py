@@ -215,10 +215,10 @@ class Site(Record):
         with nest.kernel(self.module, self.name + suffix, Code) as (b, _, scratch, task, first):
             yield b, Scratch(Ref(b, scratch, i8)), Int(b, task), first
 
-    def launch(self, suffix: str, tasks: Dim, scratch: Scratch, packs: tuple[int, int] | None = None, parts: Dim = 1
-               ) -> Launch:
+    def launch(self, suffix: str, tasks: Dim, scratch: Scratch, packs: tuple[int, int] | None = None, parts: Dim = 1,
+               together: int = 1) -> Launch:
         """The start of a kernel that is written."""
-        return Launch(self.name + suffix, tasks, scratch.bytes, packs, parts)
+        return Launch(self.name + suffix, tasks, scratch.bytes, packs, parts, together)
 
     def room(self, b: Code, k: int, dtype: ir.Type) -> Ref:
         """Where temporary `k` begins."""

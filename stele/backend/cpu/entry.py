@@ -213,7 +213,7 @@ class Entry(Steps):
         for launch in launches:
             self.b.call(self.pool_finish if final else self.pool_run, [
                 self.pool, function(self.module, launch.function), self.final if final else self.ctx,
-                self.integer(launch.tasks), places(self.module, launch)])
+                self.integer(launch.tasks), places(self.b, self.module, launch)])
         self.count(begun, number)
         if not final:
             self.check()

@@ -58,7 +58,8 @@ def source(triple: str, *, futex: bool = sys.platform == "linux") -> str:
 
 SERIES = """
 ; Kernels one after the other, until one leaves a code or, if nothing may stop them, all. Each has a row: its number
-; among the functions, its tasks, how many buffers it has, and two words for the place of each.
+; among the functions, its tasks, how many buffers it has, how many tasks are best run together, and two words for the
+; place of each buffer.
 define void @pool_series(ptr %pool, ptr %ctx, ptr %functions, ptr %rows, i64 %count, i1 %final) {
 entry:
   %run = select i1 %final, ptr @pool_finish, ptr @pool_run
@@ -75,7 +76,7 @@ loop:
   %tasks = load i64, ptr %tasks.at
   %buffers.at = getelementptr i64, ptr %row, i64 2
   %buffers = load i64, ptr %buffers.at
-  %places = getelementptr i64, ptr %row, i64 3
+  %places = getelementptr i64, ptr %row, i64 4
   call void %run(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks, ptr %places)
   %next = getelementptr { i64, i64 }, ptr %places, i64 %buffers
   %k1 = add i64 %k, 1
@@ -156,7 +157,8 @@ run:
   %high.n = mul i64 %v1, %tasks
   %high = udiv i64 %high.n, %parts
   %span = sub i64 %high, %low
-  %chunks = call i64 @llvm.smin.i64(i64 %span, i64 $max_chunks)
+  %most = call i64 @most_chunks(ptr %places, i64 %tasks, i64 %parts)
+  %chunks = call i64 @llvm.smin.i64(i64 %span, i64 %most)
   %k = sub i64 %chunks, %old
   %b.n = mul i64 %k, %span
   %b = udiv i64 %b.n, %chunks
@@ -208,14 +210,15 @@ entry:
   store i64 %mode, ptr %mode.at
   %slots = getelementptr i8, ptr %pool, i64 $slots
   %pending = getelementptr i8, ptr %pool, i64 $pending
-  %all = call i64 @chunks_before(i64 %parts, i64 %tasks, i64 %parts)
+  %most = call i64 @most_chunks(ptr %places, i64 %tasks, i64 %parts)
+  %all = call i64 @chunks_before(i64 %parts, i64 %tasks, i64 %parts, i64 %most)
   store atomic i64 %all, ptr %pending release, align 8
   br label %fill
 fill:
   %v = phi i64 [ 0, %entry ], [ %v1, %fill ]
   %v1 = add i64 %v, 1
-  %low = call i64 @chunks_before(i64 %v, i64 %tasks, i64 %parts)
-  %high = call i64 @chunks_before(i64 %v1, i64 %tasks, i64 %parts)
+  %low = call i64 @chunks_before(i64 %v, i64 %tasks, i64 %parts, i64 %most)
+  %high = call i64 @chunks_before(i64 %v1, i64 %tasks, i64 %parts, i64 %most)
   %chunks = sub i64 %high, %low
   %skip = mul i64 %v, $slot
   %left = getelementptr i8, ptr %slots, i64 %skip
@@ -226,17 +229,30 @@ done:
   ret void
 }
 
-; Chunks of the ranges before range v: each has min(its tasks, max_chunks), and all ranges differ by one task at most.
-define internal i64 @chunks_before(i64 %v, i64 %tasks, i64 %parts) {
+; Chunks of a range at most: as many tasks stay together as the word in front of the places says.
+define internal i64 @most_chunks(ptr %places, i64 %tasks, i64 %parts) {
+  %together.at = getelementptr i64, ptr %places, i64 -1
+  %together = load i64, ptr %together.at
+  %alone = icmp eq i64 %together, 1
   %size = udiv i64 %tasks, %parts
-  %small = icmp slt i64 %size, $max_chunks
+  %groups = udiv i64 %size, %together
+  %some = call i64 @llvm.smax.i64(i64 %groups, i64 1)
+  %few = call i64 @llvm.smin.i64(i64 %some, i64 $max_chunks)
+  %most = select i1 %alone, i64 $max_chunks, i64 %few
+  ret i64 %most
+}
+
+; Chunks of the ranges before range v: each has min(its tasks, most), and all ranges differ by one task at most.
+define internal i64 @chunks_before(i64 %v, i64 %tasks, i64 %parts, i64 %most) {
+  %size = udiv i64 %tasks, %parts
+  %small = icmp slt i64 %size, %most
   br i1 %small, label %counted, label %full
 counted:
   %n = mul i64 %v, %tasks
   %c = udiv i64 %n, %parts
   ret i64 %c
 full:
-  %m = mul i64 %v, $max_chunks
+  %m = mul i64 %v, %most
   ret i64 %m
 }
 

@@ -64,8 +64,9 @@ class Region(Steps):
             for launch in launches:
                 each = self.integer(launch.tasks // parts)
                 first = self.b.mul(part, each)
+                where = places(self.b, self.module, launch)
                 self.b.call(function(self.module, launch.function),
-                            [self.ctx, self.thread, first, self.b.add(first, each), places(self.module, launch)])
+                            [self.ctx, self.thread, first, self.b.add(first, each), where])
         self.b.ret_void()
 
     def tables(self) -> None:
@@ -100,8 +101,9 @@ class Region(Steps):
 
     def run(self, step: Run) -> None:
         for launch in self.launches[step]:
+            where = places(self.b, self.module, launch)
             self.b.call(function(self.module, launch.function),
-                        [self.ctx, self.thread, i64(0), self.integer(launch.tasks), places(self.module, launch)])
+                        [self.ctx, self.thread, i64(0), self.integer(launch.tasks), where])
 
     def loop(self, loop: Loop) -> None:
         self.repeat(loop)

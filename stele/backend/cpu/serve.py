@@ -69,7 +69,12 @@ share:
   %threads = load i64, ptr %threads.at
   %pieces = mul i64 %threads, 4
   %share.n = udiv i64 %tasks, %pieces
-  %grain = call i64 @llvm.smax.i64(i64 %share.n, i64 1)
+  %together.at = getelementptr i64, ptr %places, i64 -1
+  %together = load i64, ptr %together.at
+  %share.t = udiv i64 %tasks, %threads
+  %share.m = call i64 @llvm.smin.i64(i64 %share.t, i64 %together)
+  %share.b = call i64 @llvm.smax.i64(i64 %share.n, i64 %share.m)
+  %grain = call i64 @llvm.smax.i64(i64 %share.b, i64 1)
   %grain.at = getelementptr i8, ptr %job, i64 32
   store i64 %grain, ptr %grain.at
   %mode = call i64 @mode()

@@ -77,7 +77,8 @@ class Launch(Record):
 
     `packs` says that this function alone turns an operand into a temporary, by their numbers: where the operand is the
     same at the next call, it need not run again. Tasks fall into `parts` of the result along its leading axes,
-    which come one after the other. `places` are its buffers: positions in the table of a program, and bytes behind.
+    which come one after the other; so many in a row are best run `together`, by one thread. `places` are its buffers:
+    positions in the table of a program, and bytes behind.
     """
 
     function: str
@@ -85,6 +86,7 @@ class Launch(Record):
     scratch: Dim = 0
     packs: tuple[int, int] | None = None
     parts: Dim = 1
+    together: int = 1
     places: tuple[tuple[int, int], ...] = ()
 
 

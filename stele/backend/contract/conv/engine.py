@@ -166,12 +166,9 @@ class Banded(Schedule):
         return Count(self.layer.groups * self.planes.bands * self.parts, ((self.layer.batch, self.planes.images),))
 
     def task(self, b: Code, number: Int) -> Task:
-        """The next ones make other parts of the same rows, or if sources are laid early the same part of the next."""
+        """The next ones make other parts of the same rows."""
         layer, planes = self.layer, self.planes
-        if self.is_early:
-            step, group, part, band = b.split(number, layer.groups, self.parts, planes.bands)
-        else:
-            step, group, band, part = b.split(number, layer.groups, planes.bands, self.parts)
+        step, group, band, part = b.split(number, layer.groups, planes.bands, self.parts)
         image, row = step * planes.images, band * planes.band
         return Task(image, planes.some(b, image, lambda: b.extent(layer.batch)), row, group, part)
 
@@ -253,16 +250,19 @@ def _multiply(site: Site, cut: Schedule, source: Operand, sink: Sink) -> Launch:
                 cut.multiply(w, block, left, mine, units)
                 with b.if_then(units[1] >= cut.units):
                     cut.drain(w, block, mine)
-    return site.launch("", cut.tasks, scratch)
+    return site.launch("", cut.tasks, scratch, together=cut.parts)
 
 
 def _work(b: Code, cut: Schedule, source: Operand, sink: Sink, scratch: Scratch, number: Int) -> Work:
-    """A task by its number. Where sources are laid early, two are held, in turn."""
-    size, odd = sum(cut.held), number & 1 if cut.is_early else b.int(0)
+    """A task by its number. Where sources are laid early, two are held, in turn: the last of the tasks that share one
+    lays the next."""
+    size, which = sum(cut.held), number // cut.parts
+    odd = which & 1 if cut.is_early else b.int(0)
     start = scratch.room(size * (1 + cut.is_early), i8)
     rooms = scratch.rooms(cut.spare, cut.layer.dtype)
 
-    tasks = [cut.task(b, number + k) for k in range(3 if cut.is_early else 1)]
+    first = (which + 1) * cut.parts
+    tasks = [cut.task(b, n) for n in (number, first, first + cut.parts)[:3 if cut.is_early else 1]]
 
     def work(k: int, half: Int) -> Work:
         begin = tasks[k].part * cut.blocks
@@ -272,5 +272,5 @@ def _work(b: Code, cut: Schedule, source: Operand, sink: Sink, scratch: Scratch,
     now = work(0, odd)
     if not cut.is_early:
         return now
-    is_last = (number + 1).equals(Int(b, b.function.args[3]))
-    return replace(now, after=tasks[1], then=work(1, odd ^ 1), coming=b.either(is_last, 0, cut.units))
+    goes_on = b.and_((number + 1).equals(first), number + 1 < Int(b, b.function.args[3]))
+    return replace(now, after=tasks[1], then=work(1, odd ^ 1), coming=b.either(goes_on, cut.units, 0))
