@@ -65,7 +65,8 @@ def test_threads_share_the_work(native: Loaded) -> None:
 
 
 @pytest.mark.parametrize("threads, tasks, begun", [
-    (2, 12, {0: 3, 3: 3, 6: 3, 9: 3}), (2, 8, {0: 4, 4: 4}), (3, 11, {0: 3, 3: 4, 7: 4}), (4, 4, dict.fromkeys(range(4), 1)),
+    (2, 12, {0: 3, 3: 3, 6: 3, 9: 3}), (2, 8, {0: 4, 4: 4}), (3, 11, {0: 3, 3: 4, 7: 4}),
+    (4, 4, dict.fromkeys(range(4), 1)),
     (2, 48 + 48, {48 * v + 6 * k: 6 for v in (0, 1) for k in range(8)}), (1, 7, {0: 7})])
 def test_tasks_that_share_what_they_lay_run_together(native: Loaded, threads: int, tasks: int, begun: dict[int, int]
                                                      ) -> None:
