@@ -518,5 +518,18 @@ def test_what_is_written_to_parts_of_shares_leaves_no_open_size_behind() -> None
     assert not any(isinstance(x, OpenSize) for op in OPS.values() for x in tree.flatten(vars_of(op))[0])
 
 
+@pytest.mark.parametrize("f", [
+    lambda x: nn.functional.pad(x, (0, -x.shape[3] % 8, 0, -x.shape[2] % 8)),
+    lambda x: nn.functional.pad(x, (1, x.shape[3] - 5, x.shape[2] - 9, 0), value=2.0),
+    lambda x: nn.functional.pad(x, (0, x.shape[3] - 5), mode="circular"),
+    lambda x: nn.functional.pad(x, (x.shape[3] - 5, 2), mode="reflect")], ids=["multiples", "cut", "circular", "reflect"])
+def test_widths_of_padding_may_follow_from_sizes(f: Callable[[Any], Any]) -> None:
+    """Of either sign: where it changes, another program takes over."""
+    compiled = st.compile(f), st.compile(f, dims={"x": {2: "h", 3: "w"}})
+    for shape in ((1, 2, 9, 6), (1, 2, 16, 8), (2, 2, 17, 7), (1, 2, 8, 9), (1, 2, 8, 4)):
+        x = drawn(*shape)
+        assert all(np.array_equal(g(x), f(x)) for g in compiled)
+
+
 def vars_of(op: Any) -> list[Any]:
     return [getattr(op, f.name) for f in fields(op)]

@@ -6,8 +6,8 @@ from typing import Any
 
 from stele.errors import ShapeError
 from stele.ir.graph import Value
-from stele.ir.sizes import quotient
-from stele.ir.types import product, same, show
+from stele.ir.sizes import Dim, quotient
+from stele.ir.types import below, product, same, show
 from stele.ops import padding
 from stele.ops.arguments import each, positive
 from stele.ops.linear import pad_axis, reshape, slice_axis, transpose
@@ -30,17 +30,22 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
         raise ShapeError(f"pad has (before, behind) of the last axes of {show(input.shape)}, got {tuple(pad)}")
     pairs = [(pad[k], pad[k + 1]) for k in range(0, len(pad), 2)]
     sides = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
-    wide = tuple((max(a, 0), max(b, 0)) for a, b in sides)
+    wide = tuple((above(a), above(b)) for a, b in sides)
     if mode == "circular":
         return padding.pad(cut(input, sides), widths=wide, mode=mode)
     return cut(padding.pad(input, widths=wide, value=0.0 if value is None else value, mode=mode), sides)
 
 
-def cut(x: Value, widths: Sequence[tuple[int, int]]) -> Value:
+def above(width: Dim) -> Dim:
+    """A width, or 0 where it is negative."""
+    return 0 if below(width, 0) else width
+
+
+def cut(x: Value, widths: Sequence[tuple[Dim, Dim]]) -> Value:
     """x without what negative widths take away."""
     for axis, (low, high) in enumerate(widths):
-        low, high = max(-low, 0), max(-high, 0)
-        if low or high:
+        low, high = above(-low), above(-high)
+        if (low, high) != (0, 0):
             x = slice_axis(x, axis, low, x.shape[axis] - low - high)
     return x
 
