@@ -67,19 +67,21 @@ def linspace(start: TensorLike, stop: TensorLike, num: int = 50, dtype: DTypeLik
         line = generate.linspace(float(first), float(last), n, dtype=named(dtype), endpoint=closed)
         return placed(line, device, requires_grad)
     Type(named(dtype), (n,))   # refuses what no memory holds
-    is_far = type(first) is type(last) is int and named(dtype).kind in "iu" and max(abs(first), abs(last)) > 2**53
+    is_whole = type(first) is type(last) is int and named(dtype).kind in "iu"
     try:
-        made = whole_steps(first, last, n, closed) if is_far else spaced(float(first), float(last), n, closed)
+        made = whole_steps(first, last, n, closed) if is_whole else spaced(float(first), float(last), n, closed)
     except MemoryError as error:
         raise too_large(float64, (n,), error) from None
     return tensor(made, named(dtype), requires_grad, device)
 
 
-def whole_steps(first: int, last: int, n: int, closed: bool) -> list[int]:
-    """n integers evenly from first to last that no float64 tells apart, without the fractions."""
-    parts = max(n - 1, 1) if closed else n
-    sums = [first * parts + (last - first) * k for k in range(n)]
-    return [y // parts if y >= 0 else -(-y // parts) for y in sums]
+def whole_steps(first: int, last: int, n: int, closed: bool) -> Array | list[int]:
+    """n integers evenly from first to last, without the fractions: what floats would round to below a whole number."""
+    parts = max(n - closed, 1)
+    fits = max(abs(first), abs(last), abs(last - first)) * max(parts, n) < 2**63
+    sums = first * parts + (last - first) * np.arange(n, dtype="int64" if fits else object)
+    whole: Array = np.where(sums < 0, -(-sums // parts), sums // parts)
+    return whole if fits else whole.tolist()
 
 
 def spaced(first: float, last: float, n: int, closed: bool) -> Array:
