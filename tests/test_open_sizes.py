@@ -522,7 +522,8 @@ def test_what_is_written_to_parts_of_shares_leaves_no_open_size_behind() -> None
     lambda x: nn.functional.pad(x, (0, -x.shape[3] % 8, 0, -x.shape[2] % 8)),
     lambda x: nn.functional.pad(x, (1, x.shape[3] - 5, x.shape[2] - 9, 0), value=2.0),
     lambda x: nn.functional.pad(x, (0, x.shape[3] - 5), mode="circular"),
-    lambda x: nn.functional.pad(x, (x.shape[3] - 5, 2), mode="reflect")], ids=["multiples", "cut", "circular", "reflect"])
+    lambda x: nn.functional.pad(x, (x.shape[3] - 5, 2), mode="reflect")],
+    ids=["multiples", "cut", "circular", "reflect"])
 def test_widths_of_padding_may_follow_from_sizes(f: Callable[[Any], Any]) -> None:
     """Of either sign: where it changes, another program takes over."""
     compiled = st.compile(f), st.compile(f, dims={"x": {2: "h", 3: "w"}})
