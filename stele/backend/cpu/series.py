@@ -18,16 +18,19 @@ def function(module: ir.Module, name: str) -> ir.Value:
 
 def places(b: Builder, module: ir.Module, launch: Launch) -> ir.Value:
     """Where the places of a launch's buffers lie; in front of them, how many of its tasks are best run together."""
-    values = [launch.together, *(x for place in launch.places for x in place)]
-    return word_at(b, table(module, module.get_unique_name(f"{launch.function}.places"), values), 1)
+    return word_at(b, table(module, module.get_unique_name(f"{launch.function}.places"), told(launch)), 1)
+
+
+def told(launch: Launch) -> list[int]:
+    """How many tasks of a launch are best run together, and the places of its buffers."""
+    return [launch.together, *(x for place in launch.places for x in place)]
 
 
 def series(module: ir.Module, launches: Sequence[Launch]) -> tuple[ir.Value, ir.Value]:
     """Tables of functions and of launches as `pool_series` reads them: a number among the functions, tasks, how many
     buffers there are, how many tasks are best run together, and the places of the buffers."""
     numbers = {name: k for k, name in enumerate(dict.fromkeys(launch.function for launch in launches))}
-    rows = [x for a in launches for x in (
-        numbers[a.function], int(a.tasks), len(a.places), a.together, *(x for place in a.places for x in place))]
+    rows = [x for a in launches for x in (numbers[a.function], int(a.tasks), len(a.places), *told(a))]
     functions = ir.GlobalVariable(module, kind := ir.ArrayType(pointer, len(numbers)),
                                   module.get_unique_name("functions"))
     functions.global_constant, functions.linkage = True, "internal"
