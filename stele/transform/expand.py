@@ -11,13 +11,13 @@ from stele.ir.types import Type, int64, product
 from stele.ops import ALL
 from stele.ops.composite import Softmax
 from stele.ops.contraction import ALL as CONTRACTIONS
-from stele.ops.contraction import Conv2d, Convolution, MatMul
+from stele.ops.contraction import Convolution, MatMul
+from stele.ops.convolution import conv2d
 from stele.ops.linear import Sum, cast, full, reshape, swap_last
 from stele.transform.contractions import open_contractions
 from stele.transform.inline import written_out
 from stele.transform.patterns import FLOATS
 
-CONVOLUTIONS = tuple(op for op in CONTRACTIONS if issubclass(op, Convolution))
 COMPOSITES: tuple[type[Op], ...] = tuple(op for op in ALL.values() if op.family == "composite")
 
 
@@ -45,8 +45,7 @@ def product_of_nothing(v: Value) -> Value | None:
     return full(v.shape, 0, v.dtype) if any(0 in shape for shape in shapes) else None
 
 
-@rule(lambda x, w: Conv2d((1, 1), ((0, 0), (0, 0)), (1, 1), 1)(x, w), x=(2, 3, 2, 2), w=(4, 3, 2, 2), also=CONVOLUTIONS,
-      error=16, dtypes=FLOATS)
+@rule(lambda x, w: conv2d(x, w), x=(2, 3, 2, 2), w=(4, 3, 2, 2), also=CONTRACTIONS, error=16, dtypes=FLOATS)
 def convolution_of_one_pixel(v: Value) -> Value | None:
     """a convolution whose kernel is as large as its images, or a gradient of it = a matrix product"""
     op, (a, b) = v.op, v.args
@@ -56,8 +55,7 @@ def convolution_of_one_pixel(v: Value) -> Value | None:
     if b.shape[2:] != (a if ahead else v).shape[2:]:
         return None
     x, w = (reshape(u, (u.shape[0], product(u.shape[1:]))) for u in (a, b))
-    rows = MatMul(rounds=False)(swap_last(x) if slope else x, swap_last(w) if ahead else w)
-    return reshape(rows, v.shape)
+    return reshape(MatMul(rounds=False)(swap_last(x) if slope else x, swap_last(w) if ahead else w), v.shape)
 
 
 RULES = (expand_composite, product_of_nothing, product_of_integers, convolution_of_one_pixel)

@@ -26,7 +26,7 @@ OFFSET = {
     "owner":      0,                                                # 1 while a caller has the workers
     "start":    128,                                                # { i32 event, i32 sleepers }: a job is there,
     "kernel":   136, "ctx": 144, "tasks": 152, "parts": 160,        # and what it is,
-    "mode":     168, "places": 176,                                 # with how its caller computes, and on what
+    "mode":     168, "places": 176, "most": 184,                    # how its caller computes, on what, chunks each
     "finish":   256,                                                # { i32 event, i32 sleepers }: the job is done,
     "pending":  264,                                                # for no chunk is left that is not reported
     "threads":  384, "spin": 392, "crowded": 400, "stop": 408,      # set by Python
@@ -157,7 +157,8 @@ run:
   %high.n = mul i64 %v1, %tasks
   %high = udiv i64 %high.n, %parts
   %span = sub i64 %high, %low
-  %most = call i64 @most_chunks(ptr %places, i64 %tasks, i64 %parts)
+  %most.at = getelementptr i8, ptr %pool, i64 $most
+  %most = load i64, ptr %most.at
   %chunks = call i64 @llvm.smin.i64(i64 %span, i64 %most)
   %k = sub i64 %chunks, %old
   %b.n = mul i64 %k, %span
@@ -211,6 +212,8 @@ entry:
   %slots = getelementptr i8, ptr %pool, i64 $slots
   %pending = getelementptr i8, ptr %pool, i64 $pending
   %most = call i64 @most_chunks(ptr %places, i64 %tasks, i64 %parts)
+  %most.at = getelementptr i8, ptr %pool, i64 $most
+  store i64 %most, ptr %most.at
   %all = call i64 @chunks_before(i64 %parts, i64 %tasks, i64 %parts, i64 %most)
   store atomic i64 %all, ptr %pending release, align 8
   br label %fill

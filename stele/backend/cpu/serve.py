@@ -71,10 +71,10 @@ share:
   %share.n = udiv i64 %tasks, %pieces
   %together.at = getelementptr i64, ptr %places, i64 -1
   %together = load i64, ptr %together.at
-  %share.t = udiv i64 %tasks, %threads
+  %width = call i64 @llvm.smin.i64(i64 %threads, i64 %tasks)
+  %share.t = udiv i64 %tasks, %width
   %share.m = call i64 @llvm.smin.i64(i64 %share.t, i64 %together)
-  %share.b = call i64 @llvm.smax.i64(i64 %share.n, i64 %share.m)
-  %grain = call i64 @llvm.smax.i64(i64 %share.b, i64 1)
+  %grain = call i64 @llvm.smax.i64(i64 %share.n, i64 %share.m)
   %grain.at = getelementptr i8, ptr %job, i64 32
   store i64 %grain, ptr %grain.at
   %mode = call i64 @mode()
@@ -84,7 +84,6 @@ share:
   store atomic i64 0, ptr %next release, align 8
   %user.at = getelementptr i8, ptr %pool, i64 $user
   %user = load ptr, ptr %user.at
-  %width = call i64 @llvm.smin.i64(i64 %threads, i64 %tasks)
   call void %parallel(ptr %user, ptr @work, ptr %job, i64 %width)
   ret void
 done:
