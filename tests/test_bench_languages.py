@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from stele.rosetta.languages import JULIA, LANGUAGES, Language, R
 from stele.rosetta.probe import Installed
 from stele.rosetta.process import KEEPING, Died, Process
 from stele.rosetta.report import Findings, cells, missing
-from stele.rosetta.rows import FRAMEWORKS, ROWS, WORKLOADS, Row, program
+from stele.rosetta.rows import FRAMEWORKS, ROWS, WORKLOADS, Framework, Row, program
 from stele.rosetta.worker import sampled
 
 PARTS = ["data", "place", "initialise", "step", "evaluate"]
@@ -47,11 +47,17 @@ class Spoken:
     beside: frozenset[str]      # those that the language comes with
     fake: str                   # a program of a step
     steps: Mapping[str, str]
+    learns: str                 # a program that learns, by itself and by what a package has
 
     @property
     def interpreter(self) -> Path | None:
         found = shutil.which(self.language.command)
         return Path(found) if found else None
+
+    @property
+    def package(self) -> str:
+        """What the programs need beside the language; '' for nothing."""
+        return "".join(FRAMEWORKS[self.framework].distributions)
 
     @property
     def programs(self) -> list[str]:
@@ -75,7 +81,24 @@ evaluate <- function(state, inputs) list(y = step(state, inputs))
         "sleeps": "Sys.sleep(0.03)",
         "works": "{ end <- Sys.time() + 0.3; while (Sys.time() < end) 0 }",
         "threads": """c(length(parallel::mcaffinity()),
-                        as.numeric(Sys.getenv(c("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"))))"""})
+                        as.numeric(Sys.getenv(c("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"))))"""},
+    learns="""
+library(splines)
+MODES <- "plain"
+data <- function(count = 3) list(seq_len(count))
+place <- function(mode, inputs) inputs
+initialise <- function(mode, weights = NULL, dropout = TRUE) {
+  splineDesign
+  list2env(list(w = weights$`fc.w`, b = weights$b, rate = if (dropout) 0 else 0.5))
+}
+gradients <- function(state, inputs) list(sum(state$w * inputs[[1]]), list(fc.w = inputs[[1]], b = state$b))
+step <- function(state, inputs) {
+  loss <- sum(state$w * inputs[[1]])
+  state$w <- state$w - state$rate * inputs[[1]]
+  loss
+}
+evaluate <- function(state, inputs) list(sum(state$w * inputs[[1]]), 1)
+""")
 IN_JULIA = Spoken(
     "julia", JULIA, keeps=True, version=r"\d+\.\d+\.\d+ \(BLAS \S+\)",
     part=r"^(?:function )?(\w+)\(.*\)(?: =|$)", alone="if abspath(PROGRAM_FILE) == @__FILE__",
@@ -96,22 +119,50 @@ evaluate(state, inputs) = Dict("y" => step(state, inputs))
     tasks = [read("/proc/self/task/$task/status", String) for task in readdir("/proc/self/task")]
     cpus = [match(r"Cpus_allowed_list:\\s*(.*)", task)[1] for task in tasks]
     [maximum(count.(isdigit, cpus)), Threads.nthreads(), parse(Int, ENV["OPENBLAS_NUM_THREADS"])]
-end"""})
+end"""},
+    learns="""
+using Statistics
+const MODES = ("plain",)
+data(; count = 3) = (1:count,)
+place(mode, inputs) = inputs
+initialise(mode; weights = nothing, dropout = true) =
+    Dict("w" => weights["fc.w"], "b" => weights["b"], "rate" => dropout ? 0 : 0.5)
+gradients(state, inputs) = sum(state["w"] .* inputs[1]), Dict("fc.w" => inputs[1], "b" => state["b"])
+function step(state, inputs)
+    loss = sum(state["w"] .* inputs[1])
+    state["w"] -= state["rate"] * inputs[1]
+    loss
+end
+evaluate(state, inputs) = sum(state["w"] .* inputs[1]), mean(1)
+""")
+R_TORCH = replace(IN_R, framework="r-torch", beside=IN_R.beside | {"torch"})
+FLUX = replace(IN_JULIA, framework="flux", beside=IN_JULIA.beside | {"Flux"})
 SPOKEN = {"r": IN_R, "julia": IN_JULIA}
+PACKAGES = {"r-torch": R_TORCH, "flux": FLUX}
 EACH = [pytest.param(spoken, id=name) for name, spoken in SPOKEN.items()]
-PROGRAMS = [pytest.param(spoken, workload, id=f"{name}-{workload}") for name, spoken in SPOKEN.items()
-            for workload in spoken.programs]
+ALL = [pytest.param(spoken, id=name) for name, spoken in (SPOKEN | PACKAGES).items()]
+
+
+def programs(spoken: Mapping[str, Spoken]) -> list[Any]:
+    """Each program of these, for a test."""
+    return [pytest.param(each, workload, id=f"{name}-{workload}") for name, each in spoken.items()
+            for workload in each.programs]
+
+
 needs_interpreter = pytest.mark.usefixtures("interpreter")
 
 
 @pytest.fixture
 def interpreter(spoken: Spoken) -> None:
-    """Skips where the language is not installed."""
+    """Skips where the language is not installed, or the package that programs need."""
+    install = FRAMEWORKS[spoken.framework].install
     if spoken.interpreter is None:
-        pytest.skip(f"{spoken.language.command} is not installed: {FRAMEWORKS[spoken.framework].install}")
+        pytest.skip(f"{spoken.language.command} is not installed: {install}")
+    if spoken.package and not probe.probe(spoken.framework, spoken.interpreter, 1):
+        pytest.skip(f"{spoken.interpreter} has no {spoken.package}: {install}")
 
 
-@pytest.mark.parametrize("spoken, workload", PROGRAMS)
+@pytest.mark.parametrize("spoken, workload", programs(SPOKEN | PACKAGES))
 def test_programs_have_the_parts_of_the_others_in_their_order(spoken: Spoken, workload: str) -> None:
     path = program(spoken.framework, workload)
     text = path.read_text()
@@ -124,23 +175,27 @@ def test_programs_have_the_parts_of_the_others_in_their_order(spoken: Spoken, wo
     assert names[0] == [name for name in names[1] if name != "seed"]
 
 
-@pytest.mark.parametrize("spoken", EACH)
-def test_programs_need_nothing_beside_their_language(spoken: Spoken) -> None:
+@pytest.mark.parametrize("spoken", ALL)
+def test_programs_need_nothing_beside_their_language_and_package(spoken: Spoken) -> None:
     for path in (*(program(spoken.framework, workload) for workload in spoken.programs), spoken.language.worker[-1]):
         names = [name for found in re.finditer(spoken.loads, Path(path).read_text()) for name in found.groups() if name]
         assert {name for part in names for name in part.split(", ")} <= spoken.beside, path
 
 
-@pytest.mark.parametrize("spoken", EACH)
-def test_what_learns_has_no_program_and_says_why(spoken: Spoken) -> None:
-    assert {"matmul", "elementwise", "softmax_xent", "layernorm", "cumsum", "sort", "topk", "unique", "gather",
-            "searchsorted", "scatter_add", "overhead"} == set(spoken.programs)
-    assert not any(WORKLOADS[w].model or WORKLOADS[w].trains for w in spoken.programs)  # `load` takes no weights
-    entries = [Entry(ROWS["mlp"], "stele", "compile"), Entry(ROWS["cumsum"], "stele", "compile")]
+@pytest.mark.parametrize("spoken", ALL)
+def test_what_has_no_program_says_where_it_is(spoken: Spoken) -> None:
+    networks = {"mlp", "cnn", "gru", "resnet50", "densenet121"}
+    assert set(spoken.programs) == (networks if spoken.package else {
+        "matmul", "elementwise", "softmax_xent", "layernorm", "cumsum", "sort", "topk", "unique", "gather",
+        "searchsorted", "scatter_add", "overhead"})
+    there, not_there = ("mlp", "cumsum") if spoken.package else ("cumsum", "mlp")
+    entries = [Entry(ROWS[workload], "stele", "compile") for workload in (there, not_there)]
     here = Installed(Path("python"), "1.0", 0.0, 30.0)
-    assert missing(Findings(MACHINE, {"stele": here, spoken.framework: here, "numpy": here}, entries)) == [
-        f"{spoken.framework}: no program for mlp; {FRAMEWORKS[spoken.framework].lacks}", "numpy: no program for mlp"]
-    assert "convolutions and networks need" in FRAMEWORKS[spoken.framework].lacks
+    lacks, = missing(Findings(MACHINE, {"stele": here, spoken.framework: here}, entries))
+    other = next(name for name, each in (SPOKEN | PACKAGES).items() if each is not spoken
+                 and each.language is spoken.language)
+    assert lacks.startswith(f"{spoken.framework}: no program for {not_there}; ")
+    assert re.search(rf"\bof {other}\b", lacks) and not_there in (SPOKEN | PACKAGES)[other].programs
 
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in LANGUAGES if suffix != ".py"])
@@ -158,7 +213,7 @@ def test_more_than_float32_is_ranked_beside_it() -> None:
     assert cells(entries[0], 2.0, Findings(MACHINE, {}, entries))[4] == "2.00"
 
 
-@pytest.mark.parametrize("spoken", EACH)
+@pytest.mark.parametrize("spoken", ALL)
 def test_without_an_interpreter_a_language_is_left_out_with_a_word(spoken: Spoken, monkeypatch: pytest.MonkeyPatch
                                                                    ) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
@@ -175,6 +230,8 @@ def test_what_is_no_interpreter_is_refused(tmp_path: Path) -> None:
             ("r", Path("/bin/true"), "needs the Rscript of an R, and /bin/true does not answer"),
             ("r", tmp_path / "text", "text cannot be run: Permission denied.* Write --python r=/usr/bin/Rscript"),
             ("julia", Path(sys.executable), "needs a Julia, and .* Write --python julia=/usr/bin/julia"),
+            ("flux", Path(sys.executable), r"needs a Julia that has Flux, and .*=/usr/bin/julia; Pkg\.add"),
+            ("r-torch", Path("/bin/true"), r"needs the Rscript of an R that has torch, .*; install\.packages"),
             ("jax", Path("/bin/true"), "--python jax=PATH needs a Python, and /bin/true does not answer")):
         with pytest.raises(ConfigError, match=why):
             probe.installed([name], {name: path}, 1)
@@ -223,26 +280,26 @@ def test_a_worker_in_another_language_is_given_files(tmp_path: Path, monkeypatch
 
 
 class Asked(Process):
-    """A worker of a program, or of a step that the language has a word for."""
+    """A worker of a program, or of the text of one, or of a step that the language has a word for."""
 
     def __init__(self, spoken: Spoken, folder: Path, step: str = "", workload: str = "", threads: int = 1) -> None:
         self.folder, path = folder, folder / f"fake{spoken.language.suffix}"
         if step:
-            path.write_text(spoken.fake.replace("{step}", spoken.steps[step]))
+            path.write_text(spoken.fake.replace("{step}", spoken.steps[step]) if step in spoken.steps else step)
         super().__init__(spoken.interpreter or Path(), program(spoken.framework, workload) if workload else path,
                          threads, folder)
 
-    def load(self, *arrays: Any, mode: str = "plain") -> None:
+    def load(self, *arrays: Any, mode: str = "plain", **more: Any) -> None:
         """Inputs of their own, in files whose names are hard to read."""
         inputs = Path(tempfile.mkdtemp(dir=self.folder, prefix='inp"uts: {é \\ 😀}'))
         for number, array in enumerate(arrays):
             np.save(inputs / f"{number:02}.npy", array)
-        assert self.ask("load", mode=mode, inputs=str(inputs)) == {}
+        assert self.ask("load", mode=mode, inputs=str(inputs), **more) == {}
 
-    def found(self, name: str = "results") -> dict[str, Any]:
-        """What a call gave."""
-        answer = self.ask("check", path=str(self.folder / name), steps=10, seconds=1.0)
-        assert answer["seconds"] > 0 and answer["steps"] == 0
+    def found(self, name: str = "results", steps: int = 0) -> dict[str, Any]:
+        """What a call gave, or so many steps of training."""
+        answer = self.ask("check", path=str(self.folder / name), steps=steps or 10, seconds=1.0)
+        assert answer["seconds"] > 0 and answer["steps"] == steps
         return dict(bench.fetched(self.folder / name))
 
 
@@ -262,7 +319,7 @@ def cases(workload: str) -> list[dict[str, Any]]:
 
 
 @needs_interpreter
-@pytest.mark.parametrize("spoken, workload", PROGRAMS)
+@pytest.mark.parametrize("spoken, workload", programs(SPOKEN))
 def test_programs_compute_what_steles_do(spoken: Spoken, workload: str, asking: Callable[..., Asked]) -> None:
     ours = import_module(f"stele.rosetta.stele.{workload}")
     with asking(workload=workload, threads=2) as worker:
@@ -280,7 +337,42 @@ def test_programs_compute_what_steles_do(spoken: Spoken, workload: str, asking: 
 
 
 @needs_interpreter
-@pytest.mark.parametrize("spoken, workload", PROGRAMS)
+@pytest.mark.parametrize("spoken, workload", programs(PACKAGES))
+def test_networks_agree_with_steles(spoken: Spoken, workload: str, tmp_path: Path) -> None:
+    row = Row(workload, workload, TINY[workload], flops=1.0)
+    run = Bench({"stele": Path(sys.executable), spoken.framework: spoken.interpreter or Path()}, 2, BRISK,
+                lambda line: None, tmp_path)
+    run.run({workload: [row]})
+    for e in run.entries:
+        assert not e.note and e.verdict.agrees and e.ms > 0 and e.cold and e.memory, e
+        assert e.steps == (10 if WORKLOADS[workload].trains else None)
+
+
+@needs_interpreter
+@pytest.mark.parametrize("spoken", EACH)
+def test_what_learns_is_given_weights_and_compared_with_all_switches_off(spoken: Spoken, asking: Callable[..., Asked],
+                                                                         tmp_path: Path) -> None:
+    x, w = np.array([1.0, 2.0, 2.0]), np.array([3.0, 1.0, 0.5])
+    (tmp_path / "weights").mkdir()
+    for name, a in {"fc.w": w, "b": np.array(7)}.items():
+        np.save(tmp_path / "weights" / f"{name}.npy", a)
+    with asking(spoken.learns) as worker:
+        worker.load(x, weights=str(tmp_path / "weights"), trains=True, dropout=True)
+        found = worker.found(steps=3)
+        assert worker.ask("run", seconds=0.0, least=2)["ms"]
+        again = worker.found("again", steps=2)
+    losses = [6.0, 1.5, -3.0, -7.5]     # each step takes half of x, whose square is 9; with dropout nothing
+    expected = {"first loss": losses[:1], "losses": losses[:3], "loss after training": losses[3:],
+                "gradient of fc.w": x, "gradient of b": [7]}
+    assert found.keys() == {*expected, *(f"norm of {name}" for name in expected)}
+    for name, a in expected.items():
+        np.testing.assert_array_equal(found[name], a)
+        np.testing.assert_allclose(found[f"norm of {name}"], [np.linalg.norm(a)], rtol=1e-12)
+    np.testing.assert_array_equal(again["losses"], losses[:2])
+
+
+@needs_interpreter
+@pytest.mark.parametrize("spoken, workload", programs(SPOKEN | PACKAGES))
 def test_programs_run_on_their_own(spoken: Spoken, workload: str) -> None:
     options, path = spoken.language.worker[:-1], program(spoken.framework, workload)
     done = subprocess.run([str(part) for part in (spoken.interpreter, *options, path)], capture_output=True, text=True,
@@ -392,6 +484,20 @@ def test_what_an_interpreter_says_of_itself(spoken: Spoken) -> None:
     about = probe.installed([spoken.framework], {}, 1)[spoken.framework]
     assert about and re.fullmatch(spoken.version, about.version) and (about.installed_mb or 0) > 1
     assert 0 <= about.import_s < 30
+
+
+@needs_interpreter
+@pytest.mark.parametrize("spoken", [IN_R])
+def test_what_an_interpreter_says_of_a_package(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FRAMEWORKS, "splines", Framework("splines", ("splines",), "", R))
+    own, about = (probe.probe(name, spoken.interpreter or Path(), 1) for name in ("r", "splines"))
+    assert own and about and re.fullmatch(rf"(\d+\.\d+\.\d+), R \1 {re.escape(own.version.split(' ', 1)[1])}",
+                                          about.version)
+    assert about.installed_mb == own.installed_mb, "R comes with it"
+    monkeypatch.setitem(FRAMEWORKS, "splines", Framework("no.such", ("no.such",), "make it", R))
+    assert probe.installed(["splines"], {}, 1) == {"splines": None}
+    with pytest.raises(ConfigError, match=r"an R that has no\.such, and \S+ does not answer.*; make it"):
+        probe.installed(["splines"], {"splines": spoken.interpreter or Path()}, 1)
 
 
 @needs_interpreter

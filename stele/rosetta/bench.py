@@ -225,12 +225,13 @@ class Bench:
             each(memory)
 
     def loading(self, e: Entry, weights: Path | None) -> dict[str, Any]:
-        """The arguments of `load`: programs in Python draw their inputs, others find what Stele's draws in files."""
+        """The arguments of `load`: programs in Python draw their inputs and read an .npz file, others find what Stele's
+        draws, and each of the weights, in a file of its own."""
         workload = WORKLOADS[e.row.workload]
-        if not LANGUAGES[program(e.framework, e.row.workload).suffix].draws:
-            return {"mode": e.mode, "inputs": str(self.inputs(e.row))}
-        return {"mode": e.mode, "sizes": dict(e.row.sizes), "trains": workload.trains,
-                "weights": weights and str(weights), **({"dropout": True} if workload.dropout else {})}
+        draws = LANGUAGES[program(e.framework, e.row.workload).suffix].draws
+        return {"mode": e.mode, **({"sizes": dict(e.row.sizes)} if draws else {"inputs": str(self.inputs(e.row))}),
+                **({"weights": str(weights if draws else unpacked(weights))} if weights else {}),
+                **({"trains": True} if workload.trains else {}), **({"dropout": True} if workload.dropout else {})}
 
     def inputs(self, row: Row) -> Path:
         """A folder of .npy files with the inputs of a row, in their order."""
@@ -275,6 +276,14 @@ def fetched(results: Path) -> Numbers:
         found = dict(arrays)
     results.unlink()
     return found
+
+
+def unpacked(arrays: Path) -> Path:
+    """The folder of .npy files that hold what an .npz file does."""
+    folder = arrays.with_suffix("")
+    if not folder.exists():
+        shutil.unpack_archive(arrays, folder, "zip")
+    return folder
 
 
 def draw_weights(workload: str, folder: Path) -> Path:

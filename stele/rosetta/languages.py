@@ -31,22 +31,36 @@ while wanted:
 print(json.dumps({"version": version, "import_s": seconds, "installed_mb": sum(found.values()) / 1e6 or None}))
 """
 
-# The same of R, which imports nothing and comes with what it needs; its version names the BLAS that multiplies.
+# The same of R, which comes with what it needs, or of one of its packages; R's version names the BLAS that multiplies.
 ABOUT_R = r"""
+given <- commandArgs(TRUE)
+seconds <- system.time(library(given[[1]], character.only = TRUE))[["elapsed"]]
 blas <- extSoftVersion()[["BLAS"]]
-files <- list.files(R.home(), recursive = TRUE, full.names = TRUE)
-cat(sprintf("{\"version\": \"%s (BLAS %s)\", \"import_s\": 0, \"installed_mb\": %.3f}\n", getRversion(),
-            file.path(basename(dirname(blas)), basename(blas)), sum(file.size(files), na.rm = TRUE) / 1e6))
+version <- sprintf("%s (BLAS %s)", getRversion(), file.path(basename(dirname(blas)), basename(blas)))
+folders <- R.home()
+if (length(given) > 1) {
+  version <- sprintf("%s, R %s", packageVersion(given[[1]]), version)
+  wanted <- tools::package_dependencies(given[[1]], installed.packages(), recursive = TRUE)[[1]]
+  folders <- c(folders, find.package(c(given[[1]], wanted)))
+}
+files <- unique(list.files(folders, recursive = TRUE, full.names = TRUE))
+cat(sprintf("{\"version\": \"%s\", \"import_s\": %.3f, \"installed_mb\": %.3f}\n", version, seconds,
+            sum(file.size(files), na.rm = TRUE) / 1e6))
 """
 
-# The same of Julia and a module of its standard library. Links lead to what is counted already, or to other packages.
+# The same of Julia and a module of its standard library, or of a package with those that it loads, but for what they
+# fetched elsewhere. Links lead to what is counted already, or to other packages.
 ABOUT_JULIA = r"""
 seconds = @elapsed eval(:(using $(Symbol(ARGS[1]))))
+using LinearAlgebra
 blas = VERSION < v"1.7" ? Base.libblas_name : basename(first(BLAS.get_config().loaded_libs).libname)
 homes = abspath.(Sys.BINDIR, [Base.PRIVATE_LIBDIR, joinpath(Base.DATAROOTDIR, "julia")])
-files = [joinpath(folder, name) for home in homes for (folder, _, names) in walkdir(home) for name in names]
+packages = filter(!isnothing, pkgdir.(values(Base.loaded_modules)))
+folders = unique([homes; filter(folder -> !any(home -> startswith(folder, home), homes), packages)])
+files = [joinpath(path, name) for folder in folders for (path, _, names) in walkdir(folder) for name in names]
 megabytes = sum(filesize(file) for file in files if !islink(file)) / 1e6
-println("{\"version\": \"$VERSION (BLAS $blas)\", \"import_s\": $seconds, \"installed_mb\": $megabytes}")
+version = (length(ARGS) > 1 ? "$(pkgversion(getfield(Main, Symbol(ARGS[1])))), Julia " : "") * "$VERSION (BLAS $blas)"
+println("{\"version\": \"$version\", \"import_s\": $seconds, \"installed_mb\": $megabytes}")
 """
 
 

@@ -58,9 +58,12 @@ def asked(framework: str, python: Path) -> subprocess.CompletedProcess[str]:
 
 def refusal(framework: str, python: Path, why: str) -> ConfigError:
     """What is said of an interpreter that is none."""
-    language = FRAMEWORKS[framework].language
-    return ConfigError(f"--python {framework}=PATH needs {language.interpreter}, and {python} {why}.",
-                       hint=f"Write --python {framework}=/usr/bin/{language.command}")
+    about = FRAMEWORKS[framework]
+    package = about.distributions and about.language is not PYTHON
+    return ConfigError(f"--python {framework}=PATH needs {about.language.interpreter}"
+                       f"{f' that has {about.module}' * bool(package)}, and {python} {why}.",
+                       hint=f"Write --python {framework}=/usr/bin/{about.language.command}"
+                            f"{f'; {about.install}' * bool(package)}")
 
 
 def installed(frameworks: Sequence[str], pythons: Mapping[str, Path], times: int) -> dict[str, Installed | None]:

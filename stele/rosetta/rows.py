@@ -43,7 +43,7 @@ class Workload:
 class Framework:
     """A framework: the module that is imported, the distributions that are installed for it, and what installs them.
 
-    Where it is a language of its own, the module is one of those that it comes with.
+    Where it is a language of its own, the module is one of those that it comes with, and no distribution is.
     """
 
     module: str
@@ -154,10 +154,12 @@ FRAMEWORKS = {
     "pytensor":    Framework("pytensor", ("pytensor", "numba"), "pip install pytensor numba"),
     "tinygrad":    Framework("tinygrad", ("tinygrad",), "pip install tinygrad"),
     "mlx":         Framework("mlx.core", ("mlx", "mlx-cpu"), "pip install mlx[cpu]"),
-    "r":           Framework("base", (), "apt install r-base-core", R,
-                             "convolutions and networks need R's package torch"),
+    "r":           Framework("base", (), "apt install r-base-core", R, "networks are programs of r-torch"),
+    "r-torch":     Framework("torch", ("torch",), 'install.packages("torch") in an R', R, "what is no network is a program of r"),
     "julia":       Framework("LinearAlgebra", (), "see https://julialang.org/downloads", JULIA,
-                             "convolutions and networks need packages of Julia's, such as Flux or Lux"),
+                             "networks are programs of flux"),
+    "flux":        Framework("Flux", ("Flux",), 'Pkg.add("Flux") in a Julia', JULIA,
+                             "what is no network is a program of julia"),
 }
 
 ROWS = {row.name: row for workload in WORKLOADS.values() for row in workload.rows}

@@ -3,30 +3,46 @@
 #     Rscript worker.R PROGRAM THREADS
 #
 # A line on standard input is a JSON object {"do": ..., ...}, the answer to it one on standard output. It needs nothing
-# beside R, which reads neither JSON nor NumPy's files by itself. R keeps columns of an array together where NumPy keeps
-# rows: arrays have their axes in reverse here, a row of others is a column, and memory is the same.
+# beside R, which reads neither JSON nor NumPy's files by itself, and what the program attaches. R keeps columns of an
+# array together where NumPy keeps rows: arrays have their axes in reverse here, a row of others is a column, and memory
+# is the same.
 
 SAMPLE <- 131072      # elements that are kept of a result
 TICKS <- as.numeric(system2("getconf", "CLK_TCK", stdout = TRUE))
 
 program <- new.env(parent = parent.env(globalenv()))  # what the file of the program defines
-step <- NULL          # one call of it, of the inputs
-arguments <- NULL     # of that call
+renew <- NULL         # makes its state as it was at the beginning, its switches on or off
+state <- NULL         # what a call is of
+things <- NULL
+learns <- FALSE       # whether a call changes the state, and gives a loss
 quick <- TRUE         # whether the last call was short
 
 
-load <- function(mode, inputs) {
-  # Makes the model anew, and its inputs of the files in a folder.
-  step <<- arguments <<- NULL
+load <- function(mode, inputs, weights = NULL, trains = FALSE, ...) {
+  # Makes the model anew, on weights of the files in a folder where they are given, and its inputs of those in another.
+  state <<- things <<- NULL
   gc()
-  paths <- sort(list.files(inputs, full.names = TRUE))
-  arguments <<- list(program$initialise(mode), program$place(mode, lapply(paths, read_npy)))
-  step <<- function() do.call(program$step, arguments)
+  files <- function(folder) sort(list.files(folder, full.names = TRUE))
+  given <- list()
+  if (!is.null(weights)) {
+    given$weights <- setNames(lapply(files(weights), read_npy), sub("\\.npy$", "", basename(files(weights))))
+  }
+  switches <- list(...)
+  renew <<- function(on) {
+    switches[] <- on
+    state <<- do.call(program$initialise, c(list(mode), given, switches))
+  }
+  renew(TRUE)
+  things <<- program$place(mode, lapply(files(inputs), read_npy))
+  learns <<- trains
   quick <<- TRUE
   gc()
   cat("5", file = "/proc/self/clear_refs")
   list()
 }
+
+
+step <- function() program$step(state, things)
 
 
 call <- function() {
@@ -59,16 +75,39 @@ run <- function(seconds, least = 1, most = 2000) {
 
 
 check <- function(path, steps, seconds) {
-  # Leaves samples of all results in a folder of .npy files, and says how long the call took.
-  begin <- now()
-  found <- do.call(program$evaluate, arguments)
-  end <- now()
+  # Leaves samples of all results in a folder of .npy files: gradients and the losses of training, or what a step gives.
+  #
+  # Stops short of `steps` when that many seconds have passed since the first one; says how many there were, and the
+  # seconds of the first.
+  if (learns) {
+    done <- training(steps, seconds)
+  } else {
+    begin <- now()
+    done <- list(found = program$evaluate(state, things), steps = 0, seconds = now() - begin)
+  }
+  found <- done$found
   dir.create(path)
   for (name in names(found)) {
     write_npy(file.path(path, paste0(name, ".npy")), sampled(found[[name]]))
     write_npy(file.path(path, paste0("norm of ", name, ".npy")), euclidean(found[[name]]))
   }
-  list(steps = 0, seconds = end - begin)
+  done[c("steps", "seconds")]
+}
+
+
+training <- function(steps, seconds) {
+  # Results of training with all switches off, how many steps it took, and the seconds of the first.
+  renew(FALSE)
+  first <- program$gradients(state, things)
+  begin <- now()
+  losses <- step()
+  end <- now()
+  while (length(losses) < steps && now() < end + seconds) losses <- c(losses, step())
+  found <- setNames(first[[2]], paste("gradient of", names(first[[2]])))
+  found[c("first loss", "losses")] <- list(first[[1]], losses)
+  if (length(losses) == steps) found[["loss after training"]] <- program$evaluate(state, things)[[1]]
+  renew(TRUE)
+  list(found = found, steps = length(losses), seconds = end - begin)
 }
 
 
@@ -198,7 +237,10 @@ serve <- function(path, threads) {
   answers <- file("/dev/stdout", "w")
   sink(stderr())        # whatever the program prints goes to the errors
   commands <- list(load = load, call = call, run = run, check = check, keep = keep, memory = memory)
-  sys.source(path, program)
+  for (part in parse(path)) {
+    eval(part, program)
+    parent.env(program) <- parent.env(globalenv())      # with the packages that this part attached
+  }
   asking <- file("stdin", "r")
   while (length(line <- readLines(asking, 1))) {
     asked <- read_json(line)

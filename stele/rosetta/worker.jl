@@ -3,8 +3,9 @@
 #     julia worker.jl PROGRAM THREADS
 #
 # A line on standard input is a JSON object {"do": ..., ...}, the answer to it one on standard output. It needs nothing
-# beside Julia, which reads neither JSON nor NumPy's files by itself. Julia keeps columns of an array together where
-# NumPy keeps rows: arrays have their axes in reverse here, a row of others is a column, and memory is the same.
+# beside Julia, which reads neither JSON nor NumPy's files by itself, and what the program uses. Julia keeps columns of an
+# array together where NumPy keeps rows: arrays have their axes in reverse here, a row of others is a column, and memory
+# is the same.
 
 const SAMPLE = 131072       # elements that are kept of a result
 const TICKS = ccall(:sysconf, Clong, (Cint,), 2)        # of a second, in which Linux counts what CPUs worked
@@ -17,21 +18,25 @@ const ESCAPES = Dict('n' => '\n', 't' => '\t', 'r' => '\r', 'b' => '\b', 'f' => 
 const program = Module(:Program)        # what the file of the program defines
 
 mutable struct Worker
+    renew::Any      # makes the state as it was at the beginning, its switches on or off
     state::Any      # what a call is of
     inputs::Any
+    trains::Bool    # whether a call changes the state, and gives a loss
     quick::Bool     # whether the last call was short
 end
-const worker = Worker(nothing, nothing, true)
+const worker = Worker(nothing, nothing, nothing, false, true)
 
 
-"Makes the model anew, and its inputs of the files in a folder."
-function load(; mode, inputs)
+"Makes the model anew, on weights of the files in a folder where they are given, and its inputs of those in another."
+function load(; mode, inputs, weights = nothing, trains = false, switches...)
     worker.state = worker.inputs = nothing
     GC.gc()
-    arrays = map(read_npy, readdir(inputs; join = true))
-    worker.state = program.initialise(mode)
-    worker.inputs = program.place(mode, Tuple(arrays))
-    worker.quick = true
+    given = weights === nothing ? () : (:weights => Dict(first(splitext(name)) => read_npy(joinpath(weights, name))
+                                                        for name in readdir(weights)),)
+    worker.renew = on -> worker.state = program.initialise(mode; given..., (name => on for name in keys(switches))...)
+    worker.renew(true)
+    worker.inputs = program.place(mode, Tuple(map(read_npy, readdir(inputs; join = true))))
+    worker.trains, worker.quick = trains, true
     GC.gc()
     write("/proc/self/clear_refs", "5")
     Dict()
@@ -68,18 +73,46 @@ function run(; seconds, least = 1, most = 2000)
 end
 
 
-"Leaves samples of all results in a folder of .npy files, and says how long the call took."
+"""
+Leaves samples of all results in a folder of .npy files: gradients and the losses of training, or what a step gives.
+
+Stops short of `steps` when that many seconds have passed since the first one; says how many there were, and the
+seconds of the first.
+"""
 function check(; path, steps, seconds)
-    start = now()
-    found = program.evaluate(worker.state, worker.inputs)
-    stop = now()
+    losses, start = Float64[], now()
+    if worker.trains
+        found, losses, start, stop = training(steps, seconds)
+    else
+        found, stop = program.evaluate(worker.state, worker.inputs), now()
+    end
     mkdir(path)
     for (name, y) in found
         flat = y isa AbstractArray ? vec(y) : [y]
         write_npy(joinpath(path, "$name.npy"), flat[1:cld(length(flat), SAMPLE):end])
         write_npy(joinpath(path, "norm of $name.npy"), [sqrt(sum(abs2 ∘ Float64, flat))])
     end
-    Dict("steps" => 0, "seconds" => stop - start)
+    Dict("steps" => length(losses), "seconds" => stop - start)
+end
+
+
+"Results and losses of training with all switches off, and when its first step began and ended."
+function training(steps, seconds)
+    worker.renew(false)
+    loss, gradients = program.gradients(worker.state, worker.inputs)
+    found = Dict{String,Any}("gradient of $name" => g for (name, g) in gradients)
+    start = now()
+    losses = Float64[step()]
+    stop = now()
+    while length(losses) < steps && now() < stop + seconds
+        push!(losses, step())
+    end
+    found["first loss"], found["losses"] = loss, losses
+    if length(losses) == steps
+        found["loss after training"] = first(program.evaluate(worker.state, worker.inputs))
+    end
+    worker.renew(true)
+    found, losses, start, stop
 end
 
 
@@ -135,10 +168,11 @@ function write_npy(path, x)
 end
 
 
-"The object in a line: texts and numbers under names."
+"The object in a line: texts, numbers and truths under names."
 function read_json(line)
     members = eachmatch(r"\"((?:\\.|[^\"\\])*)\": *(?:\"((?:\\.|[^\"\\])*)\"|([^\",{}]+))", line)
-    Dict(Symbol(unescaped(m[1])) => m[2] === nothing ? parse(Float64, m[3]) : unescaped(m[2]) for m in members)
+    value(m) = m[2] !== nothing ? unescaped(m[2]) : m[3] in ("true", "false") ? m[3] == "true" : parse(Float64, m[3])
+    Dict{Symbol,Any}(Symbol(unescaped(m[1])) => value(m) for m in members)
 end
 
 

@@ -37,7 +37,7 @@ class Worker:
         sys.modules[spec.name] = self.program
         spec.loader.exec_module(self.program)
 
-    def load(self, mode: str, sizes: dict[str, int], trains: bool, weights: str | None = None, **options: bool
+    def load(self, mode: str, sizes: dict[str, int], weights: str | None = None, trains: bool = False, **options: bool
              ) -> dict[str, Any]:
         """Makes the model anew, on weights from an .npz file where they are given, and its inputs."""
         self.state = self.inputs = None
