@@ -59,11 +59,10 @@ def asked(framework: str, python: Path) -> subprocess.CompletedProcess[str]:
 def refusal(framework: str, python: Path, why: str) -> ConfigError:
     """What is said of an interpreter that is none."""
     about = FRAMEWORKS[framework]
-    package = about.distributions and about.language is not PYTHON
-    return ConfigError(f"--python {framework}=PATH needs {about.language.interpreter}"
-                       f"{f' that has {about.module}' * bool(package)}, and {python} {why}.",
-                       hint=f"Write --python {framework}=/usr/bin/{about.language.command}"
-                            f"{f'; {about.install}' * bool(package)}")
+    needs, how = about.language.interpreter, f"Write --python {framework}=/usr/bin/{about.language.command}"
+    if about.distributions and about.language is not PYTHON:
+        needs, how = f"{needs} that has {about.module}", f"{how}; it is installed by {about.install}"
+    return ConfigError(f"--python {framework}=PATH needs {needs}, and {python} {why}.", hint=how)
 
 
 def installed(frameworks: Sequence[str], pythons: Mapping[str, Path], times: int) -> dict[str, Installed | None]:
@@ -75,7 +74,8 @@ def installed(frameworks: Sequence[str], pythons: Mapping[str, Path], times: int
              for name in frameworks}
     for name in found:
         if found[name] is None and name in pythons and FRAMEWORKS[name].language is not PYTHON:
-            raise refusal(name, pythons[name], "does not answer")
+            raise refusal(name, pythons[name], "does not load it" if FRAMEWORKS[name].distributions else
+                          "does not answer")
     return found
 
 
