@@ -102,7 +102,8 @@ evaluate <- function(state, inputs) list(sum(state$w * inputs[[1]]), 1)
 IN_JULIA = Spoken(
     "julia", JULIA, keeps=True, version=r"\d+\.\d+\.\d+ \(BLAS \S+\)",
     part=r"^(?:function )?(\w+)\(.*\)(?: =|$)", alone="if abspath(PROGRAM_FILE) == @__FILE__",
-    loads=r"(?m)^(?:using|import) ((?:\w+, )*\w+)", beside=frozenset({"LinearAlgebra", "Random", "Statistics"}),
+    loads=r"(?m)^(?:using|import) ((?:\w+, )*\w+)",
+    beside=frozenset({"LinearAlgebra", "Printf", "Random", "Statistics"}),
     fake="""
 const MODES = ("plain",)
 place(mode, inputs) = inputs
@@ -338,7 +339,9 @@ def test_programs_compute_what_steles_do(spoken: Spoken, workload: str, asking: 
 
 @needs_interpreter
 @pytest.mark.parametrize("spoken, workload", programs(PACKAGES))
-def test_networks_agree_with_steles(spoken: Spoken, workload: str, tmp_path: Path) -> None:
+def test_networks_agree_with_steles(spoken: Spoken, workload: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+                                    ) -> None:
+    monkeypatch.setattr(bench, "SLOW", float("inf"))
     row = Row(workload, workload, TINY[workload], flops=1.0)
     run = Bench({"stele": Path(sys.executable), spoken.framework: spoken.interpreter or Path()}, 2, BRISK,
                 lambda line: None, tmp_path)
