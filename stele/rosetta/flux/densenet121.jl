@@ -53,7 +53,7 @@ function network()
     Chain(conv0 = convolution(7, 3 => 64; stride = 2, pad = 3), norm0 = BatchNorm(64, relu),
           pool = MaxPool((3, 3); stride = 2, pad = 1), stages = Chain(stages...), norm5 = BatchNorm(width, relu),
           mean = GlobalMeanPool(), flatten = Flux.flatten,
-          classifier = Dense(uniform(FINDINGS, width), uniform(FINDINGS, width)[:, 1]))
+          classifier = Dense(uniform(FINDINGS, width), uniform(FINDINGS, width)[:, 1]))      # biases as weights
 end
 
 
@@ -75,13 +75,18 @@ turned(x) = x
 turned(x::AbstractMatrix) = permutedims(x)
 
 
+function load!(model, weights)
+    for (name, x) in arrays(model)
+        x .= turned(weights[name])
+    end
+end
+
+
 function initialise(mode; weights = nothing)
     BLAS.set_num_threads(Threads.nthreads())
     Random.seed!(0)
     model = network()
-    if weights !== nothing
-        foreach(((name, x),) -> x .= turned(weights[name]), pairs(arrays(model)))
-    end
+    weights === nothing || load!(model, weights)
     model
 end
 

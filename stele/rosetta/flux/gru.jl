@@ -1,6 +1,6 @@
 # A recurrent network that learns from texts of 150 words, in Julia's Flux.
 
-using Flux, LinearAlgebra, Printf, Random, Statistics
+using Flux, LinearAlgebra, Random, Statistics
 
 const MODES = ("zygote",)
 
@@ -63,17 +63,23 @@ turned(x::AbstractVector) = x
 turned(x::AbstractMatrix) = permutedims(x)
 
 
+function load!(model, weights)
+    for (name, x) in arrays(model)
+        x .= turned(weights[name])
+    end
+end
+
+
 function initialise(mode; weights = nothing)
     BLAS.set_num_threads(Threads.nthreads())
     Random.seed!(0)
     model = network()
-    if weights !== nothing
-        foreach(((name, x),) -> x .= turned(weights[name]), pairs(arrays(model)))
-    end
+    weights === nothing || load!(model, weights)
     model, Flux.setup(Adam(1e-3), model)
 end
 
 
+"The loss, and its gradient in the shape of the model."
 differentiate(model, x, y) = Flux.withgradient(m -> Flux.logitcrossentropy(m(x), y), model)
 
 
@@ -96,9 +102,10 @@ function train(mode = first(MODES), steps = 60)
     state = initialise(mode)
     for k in 1:steps
         loss = step(state, place(mode, data()))
-        k % 10 == 0 && @printf("step %d: loss %.4f\n", k, loss)
+        k % 10 == 0 && println("step $k: loss ", round(loss; digits = 4))
     end
-    @printf("test loss %.4f, accuracy %.4f\n", evaluate(state, place(mode, data(batch = 1000)))...)
+    loss, accuracy = evaluate(state, place(mode, data(batch = 1000)))
+    println("test loss ", round(loss; digits = 4), ", accuracy ", round(accuracy; digits = 4))
 end
 
 

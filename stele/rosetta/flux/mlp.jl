@@ -1,6 +1,6 @@
 # A small network that learns from images of 28 x 28 pixels, in Julia's Flux.
 
-using Flux, LinearAlgebra, Printf, Random, Statistics
+using Flux, LinearAlgebra, Random, Statistics
 
 const MODES = ("zygote",)
 
@@ -40,17 +40,23 @@ turned(x::AbstractVector) = x
 turned(x::AbstractMatrix) = permutedims(x)
 
 
+function load!(model, weights)
+    for (name, x) in arrays(model)
+        x .= turned(weights[name])
+    end
+end
+
+
 function initialise(mode; weights = nothing)
     BLAS.set_num_threads(Threads.nthreads())
     Random.seed!(0)
     model = Chain(fc1 = linear(784 => 128, relu), fc2 = linear(128 => 10))
-    if weights !== nothing
-        foreach(((name, x),) -> x .= turned(weights[name]), pairs(arrays(model)))
-    end
+    weights === nothing || load!(model, weights)
     model, Flux.setup(Descent(0.1), model)
 end
 
 
+"The loss, and its gradient in the shape of the model."
 differentiate(model, x, y) = Flux.withgradient(m -> Flux.logitcrossentropy(m(x), y), model)
 
 
@@ -73,9 +79,10 @@ function train(mode = first(MODES), steps = 200)
     state = initialise(mode)
     for k in 1:steps
         loss = step(state, place(mode, data()))
-        k % 50 == 0 && @printf("step %d: loss %.4f\n", k, loss)
+        k % 50 == 0 && println("step $k: loss ", round(loss; digits = 4))
     end
-    @printf("test loss %.4f, accuracy %.4f\n", evaluate(state, place(mode, data(batch = 1000)))...)
+    loss, accuracy = evaluate(state, place(mode, data(batch = 1000)))
+    println("test loss ", round(loss; digits = 4), ", accuracy ", round(accuracy; digits = 4))
 end
 
 
