@@ -19,7 +19,7 @@ function place(mode, inputs)
 end
 
 
-"A layer with PyTorch's formula, which gives its last state: what Flux's have has no bias that the reset gate scales."
+"A layer that gives its last state. The reset gate scales a bias in PyTorch's formula, which no layer of Flux has."
 struct Gru{I,H}
     input::I
     hidden::H
