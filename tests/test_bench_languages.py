@@ -136,10 +136,10 @@ function step(state, inputs)
 end
 evaluate(state, inputs) = sum(state["w"] .* inputs[1]), mean(1)
 """)
-R_TORCH = replace(IN_R, framework="r-torch", beside=IN_R.beside | {"torch"})
+R_TORCH = replace(IN_R, framework="torch-in-r", beside=IN_R.beside | {"torch"})
 FLUX = replace(IN_JULIA, framework="flux", beside=IN_JULIA.beside | {"Flux"})
 SPOKEN = {"r": IN_R, "julia": IN_JULIA}
-PACKAGES = {"r-torch": R_TORCH, "flux": FLUX}
+PACKAGES = {"torch-in-r": R_TORCH, "flux": FLUX}
 EACH = [pytest.param(spoken, id=name) for name, spoken in SPOKEN.items()]
 ALL = [pytest.param(spoken, id=name) for name, spoken in (SPOKEN | PACKAGES).items()]
 
@@ -232,7 +232,7 @@ def test_what_is_no_interpreter_is_refused(tmp_path: Path) -> None:
             ("r", tmp_path / "text", "text cannot be run: Permission denied.* Write --python r=/usr/bin/Rscript"),
             ("julia", Path(sys.executable), "needs a Julia, and .* Write --python julia=/usr/bin/julia"),
             ("flux", Path(sys.executable), r"a Julia that has Flux, and .* does not load it.*=/usr/bin/julia; .*Pkg"),
-            ("r-torch", Path("/bin/true"), r"needs the Rscript of an R that has torch, and /bin/true does not answer"),
+            ("torch-in-r", Path("/bin/true"), "an R that has torch, and /bin/true does not answer"),
             ("jax", Path("/bin/true"), "--python jax=PATH needs a Python, and /bin/true does not answer")):
         with pytest.raises(ConfigError, match=why):
             probe.installed([name], {name: path}, 1)

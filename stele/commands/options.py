@@ -103,7 +103,7 @@ class BenchOptions:
     frameworks: Annotated[tuple[str, ...], Option(Names("framework", _frameworks), "NAME,...", lambda: (
         f"of {', '.join(_frameworks())}; default: all that are installed"))] = ()
     pythons: Annotated[Mapping[str, Path], Option(Interpreter(_frameworks), "FRAMEWORK=PATH", (
-        "an interpreter of another environment that has the framework, for r and r-torch an Rscript, for julia and "
+        "an interpreter of another environment that has the framework, for r and torch-in-r an Rscript, for julia and "
         "flux a julia; may be repeated"),
         several="times", flag="--python")] = field(default_factory=dict[str, Path])
     models: Annotated[tuple[Path, ...], Option(Path, "FILE", (
