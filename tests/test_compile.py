@@ -460,3 +460,31 @@ def test_what_one_call_goes_through_is_not_given_to_the_next() -> None:
         st.compile(later)(st.ones(2))
     assert st.compile(lambda x: (x, outside))(st.ones(2))[1] is outside
     assert st.compile(lambda x, given: (x, given))(st.ones(2), outside)[1] is outside
+
+
+ZEROS = {"float": (0.0, -0.0), "complex": (0j, complex(-0.0, 0.0)), "float32": (np.float32(0), np.float32(-0.0)),
+         "float64": (np.float64(0), np.float64(-0.0))}
+
+
+@pytest.mark.parametrize("kind", ZEROS)
+@pytest.mark.parametrize("way", ["argument", "entry", "attribute"])
+def test_a_zero_of_the_other_sign_is_another_number(kind: str, way: str) -> None:
+    held = SimpleNamespace(k=ZEROS[kind][0])
+    signed = {"argument": lambda x, k: 1 / (x * k).real, "entry": lambda x, d: 1 / (x * d["k"]).real,
+              "attribute": lambda x, _: 1 / (x * held.k).real}[way]
+    f, x = st.compile(signed), st.tensor([1.0, 2.0])
+    for _ in range(3):
+        for k, wanted in zip(ZEROS[kind], (np.inf, -np.inf)):
+            held.k = k
+            assert f(x, {"k": k} if way == "entry" else k).tolist() == [wanted, wanted]
+    assert f.traces == 2
+
+
+@pytest.mark.parametrize("kind", [float, complex, np.float32, np.float64, np.complex64])
+def test_a_nan_is_the_number_it_was(kind: Any) -> None:
+    held = SimpleNamespace()
+    f = st.compile(lambda x, k: (st.where(x > 1, x, k), st.where(x > 1, x, held.k)))
+    for _ in range(4):
+        held.k = kind("nan")
+        assert all(bool(st.isnan(y).all()) for y in f(st.ones(2), kind("nan")))
+    assert f.traces == 1

@@ -650,3 +650,15 @@ def test_gradients_through_loops_that_end_by_themselves() -> None:
         for x in (0.3, 1.0, 2.5, 9.0, 0.01):
             np.testing.assert_allclose(compiled(st.tensor(x)).numpy(), st.grad(f)(st.tensor(x)).numpy(), rtol=1e-5)
         assert int(compiled.compiles) == 1
+
+
+def test_zeros_of_two_signs_on_two_ways_are_two_numbers() -> None:
+    @st.compile(control="python")
+    def f(x: Any) -> Any:
+        if x.sum() > 0:
+            zero = 0.0
+        else:
+            zero = -0.0
+        return 1 / (st.abs(x) * zero)
+
+    assert f(st.ones(2)).tolist() == [np.inf, np.inf] and f(-st.ones(2)).tolist() == [-np.inf, -np.inf]

@@ -134,6 +134,23 @@ def test_in_loops_and_branches() -> None:
     np.testing.assert_allclose(f(st.tensor(X)).numpy(), s)
 
 
+def test_options_are_told_apart_by_types_and_signs_of_zeros() -> None:
+    @st.op
+    def signed(x: Any, *, k: Any) -> Any:
+        return np.copysign(x, np.float32(k[0] if isinstance(k, tuple) else k))
+
+    @st.op
+    def typed(x: Any, *, k: Any) -> Any:
+        return x * (2 if type(k[0]) is float else 3)
+
+    x = st.tensor([1.0, 2.0])
+    for run in (lambda f: f, st.compile):
+        for zeros in ((0.0, -0.0), ((0.0,), (-0.0,))):
+            found = [run(lambda x, k=k: signed(x, k=k))(x).tolist() for k in zeros]
+            assert found == [[1, 2], [-1, -2]]
+        assert [run(lambda x, k=k: typed(x, k=k))(x).tolist() for k in ((1,), (1.0,))] == [[3, 6], [2, 4]]
+
+
 def test_functions_of_one_name_are_told_apart() -> None:
     ops = [st.op(lambda x, k=k: x * k) for k in range(3)]
     assert [float(st.compile(f)(st.tensor(2.0))) for f in ops] == [0.0, 2.0, 4.0]

@@ -25,7 +25,7 @@ from stele.ir.origin import Where
 from stele.ir.sizes import at
 from stele.ir.types import Type
 from stele.ops.gather import ScatterAdd, rows_added
-from stele.tracing.state import NOWHERE
+from stele.tracing.state import NOWHERE, exact
 from stele.tracing.trace import Traced
 from stele.transform.retype import bind
 
@@ -111,7 +111,7 @@ class Plan:
             if type(now := slot.held()) is not kind:
                 yield f"{slot.path} is {now!r:.40}, no {kind.__name__}"
         for slot, x in state.numbers:
-            if (now := slot.held()) is not x and (type(now) is not type(x) or now != x):
+            if (now := slot.held()) is not x and (type(now) is not type(x) or exact(now) != exact(x)):
                 yield f"{slot.path} was {x!r}, now {now!r}"
         for base, n, path in state.lengths:
             if (now := sized(base)) != n:

@@ -116,7 +116,9 @@ def leaf(kind: Any) -> Any:
     """A leaf of arguments, by what plans are chosen by: `tracing.signature.family`."""
     if not isinstance(kind, tuple):
         return STRANGE
-    return kind[1] if isinstance(kind[0], type) else ARRAY
+    if not isinstance(kind[0], type):
+        return ARRAY
+    return kind[0](kind[1]) if isinstance(kind[1], str) else kind[1]    # a text is that of `exact`
 
 
 def without_first(spec: tree.Spec) -> tree.Spec:

@@ -25,7 +25,7 @@ from stele.errors import ArgumentError
 from stele.ir.graph import Parameter
 from stele.ir.types import HOME
 from stele.tracing import tree
-from stele.tracing.state import SCALARS, Attributes
+from stele.tracing.state import SCALARS, Attributes, exact
 from stele.tracing.trace import Part
 
 MISS: Any = object()
@@ -112,7 +112,7 @@ class Writer:
             "sizes": sizes, "grad_mode": GRAD.get, "following": FOLLOWER.get, "evaluate": evaluate,
             "is_alone": is_alone, "result": result, "unflatten": tree.unflatten, "new": object.__new__,
             "Live": Live, "ref": ref, "Refilled": Refilled, "related": related, "leave": leave, "copyto": np.copyto,
-            "refuse_unfillable": refuse_unfillable, "own": plan.program.run}
+            "refuse_unfillable": refuse_unfillable, "own": plan.program.run, "exact": exact}
         self.read = [h for kind, h in plan.inputs if kind == "handle"]
         self.state = [k for k, (base, _) in enumerate(plan.getters) if base is not None]
         self.handles = [f"x{key}" if base is None else f"h{k}" for k, (base, key) in enumerate(plan.getters)]
@@ -169,9 +169,10 @@ class Writer:
         if found := together((*plan.same, *plan.equal)):
             tests = " and ".join("{}({}) == {}".format(*map(self.name, entry)) for entry in found)
             lines.append(f"if not ({tests}): return MISS")
+        other = "type(now) is not type(x) or exact(now) != exact(x)"
         for table, test in ((plan.same, "base[key] is not x"),
                             (plan.kinds, "type(base[key]) is not x"),
-                            (plan.equal, "(now := base[key]) is not x and (type(now) is not type(x) or now != x)")):
+                            (plan.equal, f"(now := base[key]) is not x and ({other})")):
             if rest := [entry for entry in table if not is_plain(entry)]:
                 lines += [f"for base, key, x in {self.name(rest)}:", f"    if {test}: return MISS"]
         return lines
@@ -204,7 +205,8 @@ class Writer:
             shape, kind = self.name(x.shape), self.name(x.dtype)
             return f"isinstance(x{k}, ndarray) and x{k}.shape == {shape} and x{k}.dtype == {kind}"
         c = self.name(x)
-        return f"(x{k} is {c} or type(x{k}) is type({c}) and x{k} == {c})" if isinstance(x, SCALARS) else f"x{k} is {c}"
+        return f"(x{k} is {c} or type(x{k}) is type({c}) and exact(x{k}) == {self.name(exact(x))})" if isinstance(
+            x, SCALARS) else f"x{k} is {c}"
 
     def all(self, hs: Sequence[int], part: str = "") -> str:
         """Handles, or a part of each, with a comma behind it."""

@@ -18,7 +18,7 @@ from stele.ir.graph import Item, Value
 from stele.ir.types import TupleType, Type, dtype
 from stele.ops.arguments import flag, function, parameters, whole
 from stele.ops.called import Called, Code, Result
-from stele.tracing.state import Opaque
+from stele.tracing.state import Opaque, exact
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -118,7 +118,7 @@ class Codes(Opaque):
             if isinstance(x, Tensor) or not isinstance(x, Hashable):
                 raise ArgumentError(f"{name} of {self.f.__name__} is an option, as it is given by name, got {kind(x)}",
                                     hint="Give operands by place; an option is a number, a text or a tuple of them.")
-        key = tuple((name, type(x), x) for name, x in sorted(options.items()))
+        key = exact((*sorted(options.items()),))
         if key not in self.known:
             self.known[key] = with_options(self.f, self.how, options)
         return self.known[key]

@@ -17,7 +17,7 @@ from stele.ops.control import fits
 from stele.ops.linear import full
 from stele.staged.lower import RESULT
 from stele.tracing import tree
-from stele.tracing.state import SCALARS
+from stele.tracing.state import SCALARS, exact
 
 NUMBERS = (bool, int, float, complex, np.generic, np.ndarray, Tensor)
 
@@ -166,4 +166,4 @@ def widened(dtype: DType, types: Sequence[Type]) -> bool:
 def is_same(a: Any, b: Any) -> bool:
     """Whether a leaf is the same on two ways: one object, or equal Python values."""
     unset = isinstance(a, Unset) and isinstance(b, Unset)
-    return a is b or unset or (type(a) is type(b) and isinstance(a, SCALARS) and bool(a == b))
+    return a is b or unset or (type(a) is type(b) and isinstance(a, SCALARS) and exact(a) == exact(b))

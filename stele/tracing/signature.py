@@ -15,7 +15,7 @@ from stele.ir.types import Type, dtype, show
 from stele.ops.arguments import function, refuse, whole
 from stele.ops.arguments import parameters as parameters_of
 from stele.tracing import tree
-from stele.tracing.state import SCALARS
+from stele.tracing.state import SCALARS, exact
 
 Dims = Mapping[str, Mapping[int, str]]
 Shapes = tuple[tuple[Dim, ...] | None, ...]
@@ -36,7 +36,7 @@ def signature(x: Any) -> Any:
         return t.shape, t.dtype.name, t.device, x.requires_grad
     if isinstance(x, np.ndarray):
         return x.shape, x.dtype.str
-    return (type(x), x) if isinstance(x, SCALARS) else id(x)
+    return (type(x), exact(x)) if isinstance(x, SCALARS) else id(x)
 
 
 def family(x: Any) -> Any:

@@ -226,6 +226,19 @@ def entries(base: Any, names: frozenset[str] | None = None) -> dict[Any, Any]:
     return dict(base) if names is None else {name: base[name] for name in names if name in base}
 
 
+def exact(x: Any) -> Any:
+    """What of a number, a text or a tuple of them is equal where it is the same: of a zero, which has a sign, of NaN
+    and of complex numbers their text, of which their type makes them; of what a tuple holds the types too.
+
+    >>> exact(0.0), exact(-0.0), exact(1.0), exact(float("nan")), exact((1,)) == exact((1.0,))
+    ('0.0', '-0.0', 1.0, 'nan', False)
+    """
+    if isinstance(x, tuple):
+        return tuple((type(part), exact(part)) for part in x)
+    is_inexact = type(x) is float or type(x) is complex or isinstance(x, np.inexact)
+    return str(x) if is_inexact and (not x or x != x or isinstance(x, complex | np.complexfloating)) else x
+
+
 def is_long(x: Any) -> bool:
     """Whether a container of numbers is held to its identity, its length and a few elements alone."""
     return len(x) > LONG and all(isinstance(part, SCALARS) for part in entries(x).values())
