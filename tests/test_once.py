@@ -5,6 +5,7 @@ import array
 import io
 import itertools
 import queue
+import subprocess
 import sys
 from collections import deque
 from types import ModuleType
@@ -160,3 +161,21 @@ def test_a_text_that_is_run_is_watched_as_a_module_is(is_module, monkeypatch):
         assert names["f"](st.ones(())).item() == names["h"](st.ones(())).item() == k
     with pytest.raises(TraceError, match="moved on"):
         names["g"](st.ones(()))
+
+
+LOADS = """
+import sys
+import stele as st
+assert "numpy.random" not in sys.modules, "else nothing is loaded amid the trace"
+@st.compile
+def f(x):
+    import numpy.random
+    import random
+    return x * 2
+assert f(st.ones(2)).tolist() == f(st.ones(2)).tolist() == [2, 2] and f.traces == 1
+"""
+
+
+def test_generators_that_are_loaded_amid_a_trace_were_drawn_from_by_nobody() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -68,7 +68,7 @@ class Alone:
         further then, all else is as it was.
         """
         for name, now in draws(self.state).items():
-            if self.draws[name] != now:
+            if self.draws.get(name, now) != now:    # what another module has loaded meanwhile was drawn from by nobody
                 raise TraceError(f"{name} was used inside of a compiled function, and later calls would repeat its "
                                  "numbers", hint="Draw with st.rand, st.randn or st.dropout, or pass the numbers as an "
                                                  "argument.")
