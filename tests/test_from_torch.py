@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import copy
 import math
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
@@ -17,7 +19,7 @@ import pytest
 
 import stele as st
 from stele import nn, optim
-from stele.errors import ArgumentError, DataError, ShapeError
+from stele.errors import ArgumentError, DataError, GraphError, ShapeError
 from stele.interop import torch as stt
 from stele.interop.torch.program import Graph, Node, Ref
 from stele.interop.torch.run import apply, checked
@@ -806,3 +808,88 @@ def test_a_function_of_pytorch_as_an_op() -> None:
     assert st.function([n], erf(n))(st.zeros(2)).tolist() == [0, 0]
     with pytest.raises(ShapeError, match=r"open sizes float32\[n\] cannot be asked of PyTorch.*shape=lambda"):
         f(n, n)
+
+
+@needs_torch
+def test_what_writes_to_its_argument_returns_what_it_wrote() -> None:
+    t = torch()
+
+    def first(x: Any) -> Any:
+        x[0] = 9
+        return x
+
+    def more(x: Any) -> Any:
+        x += 1
+        return {"x": x, "y": x * 1}
+
+    given = t.ones(2)
+    for style in (lambda f: f, st.compile):
+        assert stt.to_torch(style(first))(given).tolist() == [9, 1]
+        assert [y.tolist() for y in stt.to_torch(style(more))(given).values()] == [[2, 2], [2, 2]]
+    assert given.tolist() == [1, 1]
+
+
+@needs_torch
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_copy_of_a_module_in_pytorch_has_modes_buffers_and_numbers_of_its_own(copied: Any) -> None:
+    t = torch()
+    net = stt.to_torch(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.5))).train()
+    mean = net._stele[1].running_mean.numpy().copy()
+    other, x = copied(net).eval(), t.randn(64, 4)
+    assert net.training and not t.equal(net(x), net(x)) and t.equal(other(x), other(x))
+    assert (net._stele[1].running_mean.numpy() != mean).any()
+    assert (other._stele[1].running_mean.numpy() == mean).all()
+    with t.no_grad():
+        [p.zero_() for p in other.parameters()]
+    assert not other(x).any() and net(x).any()
+
+
+@needs_torch
+def test_what_a_function_of_pytorch_does_not_take_or_say_is_told() -> None:
+    t = torch()
+    f, x = stt.from_torch_function, st.ones(2, 3)
+    np.testing.assert_allclose(f(partial(t.softmax, dim=-1))(x).numpy(), 1 / 3, rtol=1e-6)
+    with pytest.raises(ArgumentError, match=r"by place, got dim by name. Write .*\(partial\(f, dim=\.\.\.\)\)"):
+        f(t.softmax)(x, dim=-1)
+    for many, of in ((lambda x: t.bincount(x, minlength=5), st.tensor([1, 2])),
+                     (lambda x: x * 2 if x.sum() > 0 else x, x)):
+        with pytest.raises(ShapeError, match=r"without numbers, on which aten.* depends.* shape=lambda"):
+            f(many)(of)
+    with pytest.raises(GraphError, match="a function of PyTorch's returns tensors, got dict"):
+        f(lambda x: {"a": x})(x)
+
+
+@needs_torch
+def test_shapes_are_asked_of_pytorch_once() -> None:
+    asked = list[Any]()
+
+    def double(x: Any) -> Any:
+        asked.append(x.shape)
+        return x * 2
+
+    f = stt.from_torch_function(double)
+    for _ in range(3):
+        f(st.ones(2)).numpy()
+    assert len(asked) == 4, "once for the shapes, and at each call"
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_an_exported_program_has_names_for_its_open_sizes() -> None:
+    t = torch()
+    export, x = t.export.export, t.ones(2, 3)
+    fixed = export(t.nn.Linear(3, 2), (x,))
+    opened = export(t.nn.Linear(3, 2), (x,), dynamic_shapes={"input": {0: t.export.Dim("b")}})
+    assert stt.from_torch(opened, dims={"input": {0: "batch"}}).dims == {"input": {0: "batch"}}
+    automatic = stt.from_torch(t.nn.Linear(3, 2), (x,), dims={"input": {0: t.export.Dim.DYNAMIC}})
+    assert [*automatic.dims["input"]] == [0] and automatic.dims["input"][0].isidentifier()
+    for how, says in (((fixed, (x,)), "taken as it is, without examples"),
+                      ((fixed, (), None, {"input": {0: "n"}}), "axis 0 of 'input' was exported for 2 alone"),
+                      ((fixed, (), None, {"inptu": {0: "n"}}), "Did you mean 'input'"),
+                      ((t.jit.trace(t.nn.Linear(3, 2), x), (x,)), "cannot trace TorchScript"),
+                      ((t.nn.Linear(3, 2).to("meta"), (x,)), "on the device meta, without numbers")):
+        module, args, *more = how
+        with pytest.raises(ArgumentError, match=says):
+            stt.from_torch(module, args, *more[:1], dims=more[1] if more else None)
+    with pytest.raises(ShapeError, match=r'dims=\{"input": \{1: "n"\}\}'):
+        stt.from_torch(opened)(st.ones(5, 4))

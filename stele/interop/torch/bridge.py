@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from functools import cache, reduce, wraps
+from functools import cache, lru_cache, reduce, wraps
 from importlib import import_module
 from operator import add
 from typing import Any
@@ -13,13 +13,15 @@ from typing import Any
 import stele as st
 from stele import nn
 from stele.arrays import dlpack
-from stele.errors import DTypeError, GraphError, ShapeError
+from stele.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from stele.interop.torch.export import named, shared, torch
 from stele.ir.door import public
 from stele.ops.arguments import function
 from stele.tracing import tree
 
 Call = Callable[..., Any]
+KNOWN = 1024            # shapes and dtypes for which a function's results are kept
+SAY = "Say it: from_torch_function(f, shape=lambda x: (x.shape, x.dtype))."
 
 
 @public
@@ -82,10 +84,11 @@ def back(x: Any) -> Any:
     return torch().from_dlpack(x).clone() if isinstance(x, st.Tensor) else x
 
 
-def returned(y: Any, own: Sequence[st.Tensor], x: Sequence[Any]) -> Any:
-    """A result for PyTorch: its own tensor x, where a function returns what it was given and no gradient is asked."""
-    for a, b in zip(own, x):
-        if y is a and not a.requires_grad:
+def returned(y: Any, own: Sequence[st.Tensor], before: Sequence[Any], x: Sequence[Any]) -> Any:
+    """A result for PyTorch: its own tensor x, where a function returns what it was given, of the same value as before,
+    and no gradient is asked."""
+    for a, value, b in zip(own, before, x):
+        if y is a and a.value is value and not a.requires_grad:
             return b
     return back(y)
 
@@ -98,9 +101,10 @@ def crossed() -> Any:
         def forward(ctx: Any, f: Call, _: Any, *x: Any) -> tuple[Any, ...]:
             ctx.f, ctx.x = f, [given(a) for a in x]
             ctx.save_for_backward(*x)       # which finds what was written to in between
+            before = [a.value for a in ctx.x]
             with st.enable_grad():
                 ctx.y = f(*ctx.x)
-            made = tuple(returned(y, ctx.x, x) for y in ctx.y)
+            made = tuple(returned(y, ctx.x, before, x) for y in ctx.y)
             ctx.mark_non_differentiable(*(a for a, y in zip(made, ctx.y) if isinstance(a, torch().Tensor)
                                           and not (is_float(y) and y.requires_grad)))
             return made
@@ -148,29 +152,36 @@ def pulled(f: Call, wanted: Sequence[bool]) -> Call:
 
 
 def module_of(model: nn.Module) -> Any:
-    """A module of PyTorch whose parameters are those of a model, and which calls it."""
-    names = [name for name, _ in model.named_parameters()]
-    kinds = torch().nn
+    """A module of PyTorch whose parameters are those of a model, and which calls it; copies call copies of it."""
+    return crossing()(model)
 
-    def run(weights: Sequence[st.Tensor], args: Any, kwargs: Any) -> Any:
-        with standing(model, names, weights):
-            return model(*args, **kwargs)
 
-    call = torch().compiler.disable(bridged(run))
-
-    class Crossing(kinds.Module):
-        def __init__(self) -> None:
+@cache
+def crossing() -> Any:
+    """The class of modules of PyTorch that call one of Stele's."""
+    class Crossing(torch().nn.Module):
+        def __init__(self, model: nn.Module) -> None:
             super().__init__()
+            self._stele = model
             hold(self, model)
 
+        def __reduce__(self) -> Any: return module_of, (self._stele,), self.__dict__
+
+        @torch().compiler.disable
         def forward(self, *args: Any, **kwargs: Any) -> Any:
-            return call([self.get_parameter(name) for name in names], args, kwargs)
+            names = [name for name, _ in self._stele.named_parameters()]
+
+            def run(weights: Sequence[st.Tensor], args: Any, kwargs: Any) -> Any:
+                with standing(self._stele, names, weights):
+                    return self._stele(*args, **kwargs)
+
+            return bridged(run)([self.get_parameter(name) for name in names], args, kwargs)
 
         def train(self, mode: bool = True) -> Any:
-            model.train(mode)
+            self._stele.train(mode)
             return super().train(mode)
 
-    return Crossing()
+    return Crossing
 
 
 def hold(holder: Any, model: nn.Module) -> None:
@@ -204,10 +215,11 @@ def standing(model: nn.Module, names: Sequence[str], weights: Sequence[st.Tensor
 def from_torch_function(f: Callable[..., Any], *, shape: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """A function `f` of PyTorch's tensors as an op of Stele, in every style and with derivatives of any order.
 
-    Programs call it in Python, on their own memory. f takes tensors and returns one, or a tuple of them; its
-    derivatives are those of `torch.autograd`. What it returns for shapes and dtypes is asked of PyTorch, without
-    numbers; where sizes are open, `shape(*specs)` says it as for `st.op`. Raises ShapeError where that is missing,
-    DataError without PyTorch.
+    Programs call it in Python, on their own memory. f takes tensors and returns one, or a tuple of them; what else it
+    takes, `partial(f, dim=-1)` gives. Its derivatives are those of `torch.autograd`. What it returns for shapes and
+    dtypes is asked of PyTorch once, without numbers; where sizes are open or depend on numbers, `shape(*specs)` says it
+    as for `st.op`. Raises ShapeError where that is missing, ArgumentError for arguments by name, DataError without
+    PyTorch.
 
     >>> from importlib.util import find_spec
     >>> from stele.interop.torch import from_torch_function
@@ -227,14 +239,21 @@ def from_torch_function(f: Callable[..., Any], *, shape: Callable[..., Any] | No
         by_place = dict(zip(many, found if isinstance(found, tuple | list) else (found,)))
         return tuple(by_place.get(k) for k in range(len(x)))
 
-    @st.op(shape=shape or (lambda *t: meta(f, t)), vjp=pull)
+    @st.op(shape=shape or lru_cache(KNOWN)(lambda *t: meta(f, t)), vjp=pull)
     @wraps(f)
     def called(*arrays: Any) -> Any:
         with torch().no_grad():
             made = f(*map(of_array, arrays))
         return tuple(map(to_array, made)) if isinstance(made, tuple | list) else to_array(made)
 
-    return called
+    @wraps(f)
+    def by_place(*x: Any, **named: Any) -> Any:
+        if named:
+            raise ArgumentError(f"a function of PyTorch's takes tensors by place, got {', '.join(named)} by name",
+                                hint=f"Write from_torch_function(partial(f, {next(iter(named))}=...)).")
+        return called(*x)
+
+    return by_place
 
 
 def of_array(x: Any) -> Any:
@@ -244,22 +263,31 @@ def of_array(x: Any) -> Any:
 
 def to_array(x: Any) -> Any:
     """A tensor of PyTorch's as an array of NumPy's on its memory."""
+    return dlpack.taken(a_tensor(x).detach(), None)
+
+
+def a_tensor(x: Any) -> Any:
+    """A result of PyTorch's. Raises GraphError where it is no tensor."""
     if not isinstance(x, torch().Tensor):
         raise GraphError(f"a function of PyTorch's returns tensors, got {type(x).__name__}")
-    return dlpack.taken(x.detach(), None)
+    return x
 
 
 def meta(f: Call, types: Sequence[Any]) -> Any:
     """The shapes and dtypes that a function returns, computed without numbers."""
     for t in types:
         if not all(isinstance(n, int) for n in t.shape):
-            raise ShapeError(f"the result for open sizes {t} cannot be asked of PyTorch",
-                             hint="Say it: from_torch_function(f, shape=lambda x: (x.shape, x.dtype)).")
-    kinds = torch()
-    # fakes go with true tensors, such as the weights of a module
-    with import_module("torch._subclasses").FakeTensorMode(allow_non_fake_inputs=True):
-        made = f(*(kinds.empty(tuple(t.shape), dtype=getattr(kinds, t.dtype.name)) for t in types))
-    said = [(tuple(y.shape), named(y.dtype)) for y in (made if isinstance(made, tuple | list) else (made,))]
+            raise ShapeError(f"the result for open sizes {t} cannot be asked of PyTorch", hint=SAY)
+    kinds, fakes = torch(), import_module("torch._subclasses.fake_tensor")
+    try:
+        # fakes go with true tensors, such as the weights of a module
+        with fakes.FakeTensorMode(allow_non_fake_inputs=True):
+            made = f(*(kinds.empty(tuple(t.shape), dtype=getattr(kinds, t.dtype.name)) for t in types))
+    except (fakes.DataDependentOutputException, fakes.DynamicOutputShapeException) as error:
+        raise ShapeError(f"the result cannot be asked of PyTorch without numbers, on which {error} depends", hint=SAY
+                         ) from None
+    parts = map(a_tensor, made if isinstance(made, tuple | list) else (made,))
+    said = [(tuple(y.shape), named(y.dtype)) for y in parts]
     return said if isinstance(made, tuple | list) else said[0]
 
 

@@ -25,7 +25,7 @@ HINTS = {
     "to be a constant (1)": "An example of size 1 stays 1: give one of size 2 or more.",
     (ONE := "specialized it to be a constant"): "Write x.shape[k] for the number in forward, or leave the axis out of "
                                                 "dims; a loop of Python's over it is of one length.",
-    "satisfy the generated guard": 'Give the size with bounds: dims={"x": {0: torch.export.Dim("n", min=3, max=64)}}.',
+    "satisfy the generated guard": 'Give that size these bounds in dims: torch.export.Dim("n", min=..., max=...).',
     "data-dependent expression": "Choose by torch.where(test, a, b), or by torch.cond(test, f, g, operands).",
 }
 """What to write, by what the exporter says."""
@@ -46,6 +46,11 @@ def torch() -> Any:
 def exported(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Dims) -> Any:
     """What `torch.export` makes of a module; axes in `dims` are open."""
     export = torch().export
+    if isinstance(module, torch().jit.ScriptModule):
+        raise ArgumentError("torch.export cannot trace TorchScript", hint="Give the module that it was made of.")
+    if on := next((x.device for x in module.state_dict().values() if x.device.type == "meta"), None):
+        raise ArgumentError(f"the parameters of this {type(module).__name__} are on the device {on}, without numbers",
+                            hint='Write module.to_empty(device="cpu"), and load_state_dict the numbers.')
     for x in (*args, *kwargs.values()):
         if isinstance(x, st.Tensor | np.ndarray):
             raise ArgumentError("a module of PyTorch is exported with PyTorch's tensors, got one of "

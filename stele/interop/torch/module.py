@@ -9,9 +9,10 @@ from typing import Any
 import stele as st
 from stele.errors import ArgumentError, ShapeError
 from stele.interop.imported import Imported, unheard, word
-from stele.interop.torch.export import Dims, argument_names, exported, program, shared, torch
+from stele.interop.torch.export import Dims, argument_names, checked, exported, program, shared, torch
 from stele.interop.torch.program import Input, Program, alike, parts
-from stele.interop.torch.run import checked, run
+from stele.interop.torch.run import checked as supported
+from stele.interop.torch.run import run
 from stele.ir.door import public
 
 
@@ -32,7 +33,7 @@ class TorchModule(Imported):
     """
 
     def __init__(self, program: Program, weights: Mapping[str, st.Tensor]) -> None:
-        checked(program.graph)
+        supported(program.graph)
         self.program, self.weights = program, dict(weights)
         self.name_inputs(program.names)
 
@@ -124,10 +125,11 @@ def taken(i: Input, x: Any) -> Any:
                                 hint="Export it with this one too.")
         return x
     x = st.asarray(x)
-    if x.ndim != len(i.shape) or any(isinstance(n, int) and m != n for n, m in zip(i.shape, x.shape)):
+    other = [k for k, (n, m) in enumerate(zip(i.shape, x.shape)) if isinstance(n, int) and m != n]
+    if x.ndim != len(i.shape) or other:
         raise ShapeError(f"{i.name} was of shape ({', '.join(map(str, i.shape))}) when the model was exported, "
-                         f"got {tuple(x.shape)}",
-                         hint=f'Open an axis: from_torch(module, args, dims={{"{i.name}": {{0: "batch"}}}}).')
+                         f"got {tuple(x.shape)}", hint=None if x.ndim != len(i.shape) else
+                         f'Open an axis: from_torch(module, args, dims={{"{i.name}": {{{other[0]}: "n"}}}}).')
     return x
 
 
@@ -146,10 +148,10 @@ def from_torch(module: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] 
     Parameters and buffers have their names, and begin on the memory of PyTorch's: nothing is copied. One tensor may
     stand for `args` of it alone. Axes that `dims` names are open, `dims={"x": {0: "batch"}}`, where need be as a
     `torch.export.Dim` with bounds; others are those of the examples. A `torch.export.ExportedProgram` is taken as it
-    is. Results have the dtypes that PyTorch says, and gradients end at `detach()` and `torch.no_grad()` as there. What
-    is drawn there is drawn anew by Stele's generator. Raises ArgumentError for what the exporter cannot trace and for a
-    `torch.autograd.Function` of one's own where gradients go through it, DataError for ops that have no rule, all named
-    in one error, and without PyTorch.
+    is, without examples: `dims` gives names to the axes that it leaves open. Results have the dtypes that PyTorch says,
+    and gradients end at `detach()` and `torch.no_grad()` as there. What is drawn there is drawn anew by Stele's
+    generator. Raises ArgumentError for what the exporter cannot trace and for a `torch.autograd.Function` of one's own
+    where gradients go through it, DataError for ops that have no rule, all named in one error, and without PyTorch.
 
     >>> from importlib.util import find_spec
     >>> from stele.interop.torch import from_torch
@@ -158,7 +160,11 @@ def from_torch(module: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] 
     """
     kinds = torch()
     if isinstance(module, kinds.export.ExportedProgram):
-        return made(module, program(module, None))
+        if args or kwargs:
+            raise ArgumentError("an exported program is taken as it is, without examples",
+                                hint="Write from_torch(exported).")
+        p = program(module, None)
+        return made(module, under_names(p, dims_of(p, dims or {})))
     if not isinstance(module, kinds.nn.Module):
         raise ArgumentError(f"from_torch takes a torch.nn.Module, got {type(module).__name__}",
                             hint="from_torch_function makes an op of a function of PyTorch's.")
@@ -167,10 +173,24 @@ def from_torch(module: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] 
     return made(e, under_names(program(e, argument_names(module, len(given), more)), dims or {}))
 
 
+def dims_of(p: Program, dims: Dims) -> Dims:
+    """Names for the open sizes of a program. Raises ArgumentError for what is no open axis."""
+    shapes = {path: p.inputs[k].shape or () for root, tree in zip(p.names, p.args)
+              for k, path in leaf_paths(tree, root)}
+    checked(dims, {path: len(shape) for path, shape in shapes.items()})
+    for path, axes in dims.items():
+        for axis in axes:
+            if isinstance(shapes[path][axis], int):
+                raise ArgumentError(f"axis {axis} of {path!r} was exported for {shapes[path][axis]} alone",
+                                    hint="Give it to torch.export.export in dynamic_shapes.")
+    return dims
+
+
 def under_names(p: Program, dims: Dims) -> Program:
     """A program whose open sizes have the names that the caller gave them, where PyTorch numbers them."""
     own = {(p.inputs[k].shape or ())[axis]: getattr(name, "__name__", name) for root, tree in zip(p.names, p.args)
-           for k, path in leaf_paths(tree, root) for axis, name in dims.get(path, {}).items()}
+           for k, path in leaf_paths(tree, root) for axis, name in dims.get(path, {}).items()
+           if isinstance(name, str) or hasattr(name, "__name__")}
     return replace(p, inputs=tuple(
         i if i.shape is None else replace(i, shape=tuple(own.get(n, n) for n in i.shape)) for i in p.inputs))
 
