@@ -437,3 +437,27 @@ def test_the_page_about_it_runs() -> None:
     said: list[str] = []
     failed, tried = doctest.DocTestRunner().run(found, out=said.append)
     assert tried and not failed, "".join(said)
+
+
+@needs_flax
+def test_a_cell_that_linen_makes_within_a_compact_method_stands_beside_its_rnn() -> None:
+    linen = import_module("flax.linen")
+
+    class Inline(linen.Module):
+        @linen.compact
+        def __call__(self, x: Any) -> Any:
+            return linen.Dense(2)(linen.RNN(linen.LSTMCell(6))(x))
+
+    class Ours(nn.Module):
+        def __init__(self) -> None:
+            self.LSTMCell_0, self.Dense_0 = nn.LSTM(3, 6, batch_first=True), nn.Linear(6, 2)
+
+        def forward(self, x: st.Tensor) -> st.Tensor:
+            return self.Dense_0(self.LSTMCell_0(x)[0])
+
+    net, x = Inline(), np.random.default_rng(0).normal(size=(2, 5, 3)).astype(np.float32)
+    tree = numbers(net.init(jax().random.key(0), x))
+    assert "cell" not in tree["params"]["LSTMCell_0"]
+    agree(flax.from_flax(Ours(), tree)(st.tensor(x)), net.apply(tree, x))
+    fresh = Ours()
+    agree(fresh(st.tensor(x)), net.apply(flax.to_flax(fresh, like=tree), x))

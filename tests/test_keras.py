@@ -540,6 +540,21 @@ def test_a_layer_that_cannot_be_computed_is_named(tmp_path: Path) -> None:
 
 
 @needs_h5py
+@needs_keras
+def test_any_batch_is_taken_whatever_one_it_was_built_with(tmp_path: Path) -> None:
+    theirs = import_module("keras")
+    built = theirs.Sequential([theirs.layers.Dense(2)])
+    x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    built(x[:1])
+    said = theirs.Input(batch_shape=(2, 4))
+    for model in (built, theirs.Model(said, theirs.layers.Dense(2)(said))):
+        model.save(tmp_path / "m.keras")
+        ours = keras.load(tmp_path / "m.keras")
+        agree([ours(x)], [np.asarray(model(x))])
+        assert [*ours.dims.values()] == [{0: "batch"}]
+
+
+@needs_h5py
 def test_the_page_about_it_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "model.keras").write_bytes(kept("mlp.keras"))
     monkeypatch.chdir(tmp_path)

@@ -245,10 +245,10 @@ def input_file(text: str) -> tuple[str, Path]:
 
 
 def dim(text: str) -> tuple[str, int]:
-    """NAME=N."""
+    """NAME=N, of 1 or more."""
     name, equals, number = text.rpartition("=")
-    if not equals or not name or not number.isdecimal() or int(number) >= 1 << 31:
-        raise UsageError(f"--dim needs NAME=N, got {text!r}. Write --dim batch=32")
+    if not equals or not name or not number.isdecimal() or not 0 < int(number) < 1 << 31:
+        raise UsageError(f"--dim needs NAME=N with N of 1 or more, got {text!r}. Write --dim batch=32")
     return name, int(number)
 
 

@@ -105,7 +105,8 @@ def to_flax(module: nn.Module, style: str = "linen", like: Any = None) -> dict[A
         found |= arrays
     if like is not None:
         shapes = fitting(flat(like), layers, style)
-        found = {keys: x.reshape(shapes[words(keys)].shape) for keys, x in found.items()}
+        paths = {sought(path, shapes): path for path in flat(like)}
+        found = {paths[words(keys)]: x.reshape(shapes[words(keys)].shape) for keys, x in found.items()}
     return nested(found)
 
 
@@ -142,9 +143,12 @@ def words(keys: Keys) -> tuple[str, ...]:
     return tuple(map(str, keys))
 
 
-def bare(path: tuple[str, ...], wanted: Mapping[tuple[str, ...], Any]) -> tuple[str, ...]:
-    """A path without the `value` that files of states of nnx end each in."""
-    return path if path in wanted or path[-1] != "value" else path[:-1]
+def sought(path: tuple[str, ...], wanted: Mapping[tuple[str, ...], Any]) -> tuple[str, ...]:
+    """A path as it is wanted: without the `value` that files of states of nnx end each in, and with the `cell` of an
+    RNN that linen leaves out where both are made within a compact method.
+    """
+    ways = path, path[:-1] if path[-1] == "value" else path, (*path[:-2], "cell", *path[-2:])
+    return next((way for way in ways if way in wanted), ways[1])
 
 
 def checked(module: Any) -> nn.Module:
@@ -164,8 +168,9 @@ def fitting(given: Flat, layers: Sequence[Kept], style: str) -> Flat:
     no layer takes.
     """
     wanted = {words(keys): (x, layer) for arrays, (layer, *_) in layers for keys, x in arrays.items()}
+    given = {sought(path, wanted): x for path, x in given.items()}
     if style == "nnx":
-        given = side_by_side({bare(path, wanted): x for path, x in given.items()})
+        given = side_by_side(given)
     wrong = {path: (x, layer) for path, (x, layer) in wanted.items()
              if path in given and not takes(layer, given[path].shape, x.shape)}
     said = [f"{'/'.join(path)} {x.shape} is missing" for path, (x, _) in wanted.items() if path not in given]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,15 @@ def load(path: str | Path) -> KerasModule:
         graph = Reader(str(path)).model(config)
     except RecursionError:
         raise DataError(f"{path} has containers within containers without end") from None
-    return KerasModule(graph, weights(graph, variables, form.places(graph, variables))).eval()
+    return KerasModule(opened(graph), weights(graph, variables, form.places(graph, variables))).eval()
+
+
+def opened(graph: Graph) -> Graph:
+    """A model that takes any batch, as Keras does whatever it was built with, but where states are kept for one."""
+    if not all(stored.place for _, stored in stored_in(graph.layers)):
+        return graph
+    return replace(graph, known={name: i._replace(shape=(None, *i.shape[1:]) if i.shape else i.shape)
+                                 for name, i in graph.known.items()})
 
 
 @public
