@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import stele as st
+import stele.interop.onnx as so
 from stele import nn, optim
 from stele.call.loaded import Loaded
 from stele.errors import ArgumentError, DataError, DTypeError, GraphError, ShapeError
@@ -294,6 +295,38 @@ def test_it_goes_out_as_a_library(tmp_path: Path) -> None:
         tmp_path / "net" / "net.h").read_text()
 
 
+def test_a_library_of_a_step_is_refused_and_leaves_it_alone(tmp_path: Path) -> None:
+    _, step, x, y = training()
+    step(x, y)
+    loaded = back(step, tmp_path)
+    with pytest.raises(GraphError, match="^step rebinds what lies outside of it, and a library has no state"):
+        loaded.export_library(tmp_path / "library")
+    with pytest.raises(GraphError, match="^step rebinds what lies outside of it, and a model of ONNX"):
+        so.export(loaded, [x, y], tmp_path / "step.onnx")
+    assert float(loaded(x, y)) == float(step(x, y))
+
+
+def test_what_was_called_under_no_grad_alone_says_that_it_has_no_derivative(tmp_path: Path) -> None:
+    model, x = nn.Linear(4, 1), st.ones(2, 4)
+    f = st.compile(lambda x: model(x) * 2, dims={"x": {0: "n"}})
+    with st.no_grad():
+        f(x)
+    loaded = back(f, tmp_path)
+    behind = compiled(lambda x: loaded(x) + 1, x)
+    for g in (loaded, behind, back(behind, tmp_path)):
+        assert g(x).tolist() == (f(x) + (g is not loaded)).tolist()
+        with pytest.raises(GraphError, match="called under st.no_grad alone"):
+            st.grad(lambda x: g(x).sum())(x)
+        with pytest.raises(GraphError, match="called under st.no_grad alone"):
+            g(x).sum().backward()
+    assert st.grad(lambda x: f(x).sum())(x).shape == x.shape
+    loaded = back(f, tmp_path)
+    assert st.grad(lambda x: loaded(x).sum())(x).tolist() == st.grad(lambda x: f(x).sum())(x).tolist()
+    with st.no_grad():      # where nothing asks for gradients nothing is cut off
+        g = back(compiled(lambda x: x * x, x), tmp_path)
+    assert st.grad(lambda x: g(x).sum())(x).tolist() == (2 * x).tolist()
+
+
 def test_functions_of_placeholders_and_their_updates(tmp_path: Path) -> None:
     x, total = st.placeholder(("n", 2)), st.zeros(2)
     f = st.function([x], x * 2 + st.rand(2), updates=[(total, total + x.sum(axis=0))])
@@ -528,6 +561,44 @@ def test_wrong_calls_teach(tmp_path: Path) -> None:
     for x, error in ((st.ones(3), ShapeError), (st.ones(2, dtype="float64"), DTypeError), ("x", ArgumentError)):
         with pytest.raises(error, match=r"saved for \(x: float32\[2\]\)"):
             loaded(x)
+    f = st.compile(lambda xs, x: xs[0] + x["a"])
+    f([st.ones(2)], x={"a": st.ones(2)})
+    loaded = back(f, tmp_path)
+    with pytest.raises(ArgumentError, match=r"are \(\(\[_\],\), .*, got \(\(\(_,\),\), \{'x': \{'a': _\}\}\)"):
+        loaded((st.ones(2),), x={"a": st.ones(2)})
+
+
+@pytest.mark.parametrize("made", [float, int, np.float32, np.float64, np.int64, np.array, st.tensor])
+def test_numbers_stand_for_arrays(made, tmp_path: Path) -> None:
+    loaded = back(compiled(lambda x, s: x * s, st.ones(2), st.tensor(2.0)), tmp_path)
+    s = made(3) if made is not np.array else np.array(3, "f4")
+    assert loaded(st.ones(2), s if made is not st.tensor else s.astype("float32")).tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(("x", "says", "error"), [
+    (np.zeros(2, "f4"), "must be the tensor that the program reads, got ndarray.*Write st.tensor", ArgumentError),
+    (None, "must be the tensor that the program reads, got NoneType", ArgumentError),
+    (..., "must be the tensor that the program reads, got NoneType", ArgumentError),
+    (st.zeros(3), r"is float32\[2\], got float32\[3\]", ShapeError),
+    (st.zeros((2, 1)), r"is float32\[2\], got float32\[2,1\]", ShapeError),
+    (st.zeros(2, dtype="int32"), r"is float32\[2\], got int32\[2\]", DTypeError),
+])
+def test_wrong_states_are_named(x, says: str, error: type[Exception], tmp_path: Path) -> None:
+    w = st.ones(2)
+
+    @st.compile
+    def f(x):
+        return x * w
+
+    f(st.ones(2))
+    loaded = back(f, tmp_path)
+    loaded.state.pop("w")
+    if x is not ...:
+        loaded.state["w"] = x
+    with pytest.raises(error, match=rf"state\['w'\] {says}"):
+        loaded(st.ones(2))
+    loaded.state["w"] = st.full(2, 3.0)
+    assert loaded(st.ones(2)).tolist() == [3.0, 3.0]
 
 
 def test_arguments_are_given_by_name_too(tmp_path: Path) -> None:

@@ -59,8 +59,7 @@ def export(plan: Plan, name: str, names: Sequence[str], folder: str | Path, opti
             raise GraphError(f"{name} calls {v.op.name} in Python at {', '.join(lines(v.where))}, which no library has",
                              hint="Leave it out of what is exported, or return what it is to see.")
     if plan.traced.changes:
-        raise GraphError(f"{name} rebinds what lies outside of it, and a library has no state",
-                         hint="Take what changes as an argument and return it; st.rand and the like count as such.")
+        raise stateful(name)
     traced, _ = answered(plan.traced)
     graph = traced.graph
     if any(v.type.device != HOME for v in walk([*graph.parameters, *graph.results])):
@@ -78,6 +77,12 @@ def export(plan: Plan, name: str, names: Sequence[str], folder: str | Path, opti
     own = dict(zip(sizes, known))
     arrays = [(n, count(t, own), t) for n, (_, t) in zip(known[len(sizes):], [*inputs, *outputs])]
     write(Path(folder), library, Interface(name, [*own.values()], arrays[:len(inputs)], arrays[len(inputs):], target))
+
+
+def stateful(name: str) -> GraphError:
+    """The error for what has effects."""
+    return GraphError(f"{name} rebinds what lies outside of it, and a library has no state",
+                      hint="Take what changes as an argument and return it; st.rand and the like count as such.")
 
 
 def spelled(names: Sequence[str], library: str) -> list[str]:

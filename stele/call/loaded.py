@@ -15,19 +15,22 @@ from stele.arrays.streams import JOINING, Joining
 from stele.arrays.tensor import Tensor, constant
 from stele.arrays.views import leave
 from stele.call.compiled import Compiled
+from stele.call.library import stateful
 from stele.call.stored import FORMAT, PLAIN, RANDOM, written
 from stele.call.symbolic import function, placeholder
 from stele.eager.handle import GRAD
 from stele.eager.live import cut, is_symbolic, is_there
 from stele.errors import ArgumentError, DataError, DTypeError, GraphError, ShapeError, SteleError
 from stele.ir.door import public
-from stele.ir.graph import Graph, substitute, walk
+from stele.ir.graph import Graph, Item, Value, substitute, walk
 from stele.ir.sizes import Size
 from stele.ir.text import parse
-from stele.ir.types import dtype
+from stele.ir.types import Type, dtype
 from stele.ir.verify import verify
 from stele.ops import ALL
+from stele.ops.arguments import refuse
 from stele.ops.called import Called
+from stele.ops.derived import Derived
 from stele.pipeline import Options
 from stele.tracing import tree
 from stele.tracing.noted import before, called, noted
@@ -36,13 +39,14 @@ from stele.tracing.state import Naming, Opaque, below
 from stele.transform.retype import bind
 
 DEEPEST = 64        # containers within each other
+NUMBERS = int | float | complex | np.number
 
 
 class Loaded(Opaque, Naming, Joining):
     """A program that `st.load` has read: called as the function that was saved, by Python code that is not there.
 
-    `state` has the tensors that it reads and rebinds, by name: assign to them, or put others in their place. It runs
-    compiled, differentiates by its arguments and by `state`, and may be part of any other function. Random numbers go
+    `state` has the tensors that it reads and rebinds, by name: assign to them, or put other tensors in their place. It
+    runs compiled, differentiates by its arguments and by `state`, and may be part of any other function. Random numbers go
     on from where the saved one stood, until `st.manual_seed` starts those of the whole program, which it draws then.
 
     >>> double = st.compile(lambda x: x * 2)
@@ -54,7 +58,8 @@ class Loaded(Opaque, Naming, Joining):
     """
 
     def __init__(self, data: Mapping[str, Any]) -> None:
-        self.data, self.name = data, str(data["name"])
+        self.data = data
+        self.name = self.__name__ = str(data["name"])
         given: Any = {**data["state"]}
         if strange := [name for name, x in given.items() if not isinstance(x, Tensor)]:
             raise ValueError(f"its state {strange[0]!r:.40} is no tensor")
@@ -101,6 +106,8 @@ class Loaded(Opaque, Naming, Joining):
         True
         """
         first = self.variants[0]
+        if first.writes or first.grads:
+            raise stateful(name or self.name)
         if missing := [x for k, x in enumerate(first.names) if k not in first.types]:
             raise GraphError(f"{self.name} takes {missing[0]}, which it does not use, and of which it says no type")
         kinds: list[tuple[int, Any]] = sorted(first.types.items())
@@ -121,7 +128,12 @@ class Loaded(Opaque, Naming, Joining):
             [""] * (len(leaves) - len(by_name)) + by_name, leaves))
         kinds = [v.mismatch(own) for v, (own, form) in zip(self.variants, calls) if v.shape == form]
         kind = next((k for k in (ShapeError, DTypeError) if k in kinds), ArgumentError)
-        raise kind(f"{self.name} was saved for ({'), or ('.join(map(str, self.variants))}), got ({given})")
+        for variant in self.variants:
+            variant.check_state()
+        raise kind(f"{self.name} was saved for ({'), or ('.join(map(str, self.variants))}), got ({given})",
+                   hint=None if kinds else "What is given in order and by name are "
+                   f"{' or '.join({contained(v.spec): 0 for v in self.variants})}, got "
+                   f"{contained(tree.flatten((args, kwargs), tree.given)[1])}, where _ is an array or a number.")
 
     def __repr__(self) -> str:
         return f"<loaded {self.name}: ({'), or ('.join(map(str, self.variants))})>"
@@ -131,6 +143,11 @@ def parted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], An
     """The leaves of a call, and its containers as `written` says them."""
     leaves, spec = tree.flatten((args, kwargs), tree.given)
     return leaves, written(spec, iter(leaves), lambda x: None)
+
+
+def contained(spec: tree.Spec | None) -> str:
+    """What a call gives in order and by name, by its containers."""
+    return repr(tree.unflatten(spec, ["_"] * len([*tree.paths(spec)]))).replace("'_'", "_")
 
 
 def told(x: Any) -> str:
@@ -143,7 +160,7 @@ class Variant(Opaque):
     """One graph, and the calls that it is for."""
 
     def __init__(self, name: str, record: Mapping[str, Any], state: dict[str, Tensor], options: Options) -> None:
-        self.state, sizes = state, record["sizes"]
+        self.state, sizes, self.carries = state, record["sizes"], record.get("carries", True)
         graph = parse(record["graph"], ALL)
         refuse_unknown(name, graph)
         self.graph = verify(graph, sizes or None)
@@ -203,8 +220,8 @@ class Variant(Opaque):
             if kind == "value":
                 if type(given) is not type(x) or given != x:
                     return None
-            elif isinstance(given, Tensor | np.ndarray | int | float | complex):
-                wanted = self.types.get(x) if isinstance(given, int | float | complex) else None
+            elif isinstance(given, Tensor | np.ndarray | NUMBERS):
+                wanted = self.types.get(x) if isinstance(given, NUMBERS) else None
                 arrays.append(constant(given, wanted and wanted.dtype))
             else:
                 return None
@@ -215,24 +232,36 @@ class Variant(Opaque):
         pairs = [*zip(self.leaves, leaves)]
         arrays = [(self.types.get(k), x) for (kind, k), x in pairs if kind == "array"]
         if any(kind == "value" and wanted != x for (kind, wanted), x in pairs) or \
-                not all(isinstance(x, Tensor | np.ndarray) for _, x in arrays):
+                not all(isinstance(x, Tensor | np.ndarray | NUMBERS) for _, x in arrays):
             return ArgumentError
         return DTypeError if any(t is not None and t.dtype != dtype(x.dtype) for t, x in arrays) else ShapeError
 
     def sizes(self, arrays: Sequence[Tensor]) -> dict[str, Any] | None:
         """The named sizes at which arrays and the state are what the graph takes; None where there are none."""
-        types = [(p.type, self.at(place, arrays).value.type) for place, p in zip(self.inputs, self.graph.parameters)]
-        if any((a.dtype, a.device, len(a.shape)) != (b.dtype, b.device, len(b.shape)) for a, b in types):
-            return None
-        sizes = match([a.shape for a, _ in types], [b.shape for _, b in types])
+        sizes = self.fits([(p.type, self.at(place, arrays).value.type)
+                           for place, p in zip(self.inputs, self.graph.parameters)])
         if sizes is None or any(isinstance(n, Size) for n in sizes.values()):   # whose own guards know it
             return sizes
         return sizes if all(g.holds(sizes) for g in self.graph.guards) else None
 
+    def check_state(self) -> None:
+        """Raises where an entry of the state is of another type than the graph takes, whatever the arguments are."""
+        for (kind, k), p in zip(self.inputs, self.graph.parameters):
+            if kind == "state" and self.fits([(p.type, x := self.state[k].value.type)]) is None:
+                raise (DTypeError if x.dtype != p.type.dtype else ShapeError)(f"state[{k!r}] is {p.type}, got {x}")
+
+    def fits(self, types: Sequence[tuple[Type, Type]]) -> dict[str, Any] | None:
+        """The named sizes at which the second of each pair is the first; None where there are none."""
+        if any((a.dtype, a.device, len(a.shape)) != (b.dtype, b.device, len(b.shape)) for a, b in types):
+            return None
+        return match([a.shape for a, _ in types], [b.shape for _, b in types])
+
     def at(self, place: tuple[str, Any], arrays: Sequence[Tensor]) -> Tensor:
         """The tensor at a place."""
         kind, k = place
-        return arrays[k] if kind == "argument" else self.state[k]
+        if not isinstance(x := arrays[k] if kind == "argument" else self.state.get(k), Tensor):
+            refuse(f"state[{k!r}]", "the tensor that the program reads", x, "Write st.tensor(x) of an array.")
+        return x
 
     def run(self, arrays: Sequence[Tensor]) -> Any:
         """What the function did, on values of any kind."""
@@ -241,9 +270,10 @@ class Variant(Opaque):
         operands = Operands(numbers=False)
         was = before(self.at(place, arrays) for place, _ in (*self.left, *self.writes))
         given = [operands.value(self.at(place, arrays)) for place in self.inputs]
-        values = substitute(bind(self.graph, sizes) if sizes else self.graph, given)
+        graph = bind(self.graph, sizes) if sizes else self.graph
         steps = self.grads or any(self.at(place, arrays).requires_grad for place, _ in self.writes)
         carries = operands.differentiable and GRAD.get() and not steps
+        values = substitute(graph, given) if self.carries or not carries else underived(graph, given)
         made = [Tensor(cut(v) if steps else operands.cut(v), carries and v.dtype.is_float) for v in values]
         for place, j in self.left:
             if j is not None:
@@ -262,6 +292,12 @@ class Variant(Opaque):
         found = (f"{self.names[x]}: {self.types.get(x, 'an array')}" if kind == "array" else repr(x)
                  for kind, x in self.leaves)
         return ", ".join(found)
+
+
+def underived(graph: Graph, x: Sequence[Value]) -> list[Value]:
+    """The results of a graph that has no derivatives, which whoever asks for one is told."""
+    y = Derived(Graph(graph.parameters, graph.results), None, len(x))(*x)
+    return [Item(k)(y) for k in range(len(graph.results))]
 
 
 def refuse_unknown(name: str, graph: Graph) -> None:

@@ -18,6 +18,7 @@ from stele.ir.text import parse, show
 from stele.ops import ALL
 from stele.ops.called import Called
 from stele.ops.derived import drawn
+from stele.ops.elementwise.unary import StopGradient
 from stele.ops.foreign import Foreign
 from stele.pipeline import Options
 from stele.tracing import tree
@@ -42,9 +43,10 @@ def stored(program: Program) -> dict[str, Any]:
     """
     name, options = described(program)
     states, found = States(), dict[Any, dict[str, Any]]()
-    for plan, arguments in traced(program):
+    for plan, arguments, carries in traced(program):
         states.known |= member_names(program, plan.traced.state)
         record = Recorder(name, plan, arguments, states, example(program, plan)).record()
+        record["carries"] = carries or not any(isinstance(v.op, StopGradient) for v in plan.traced.graph.everything)
         found.setdefault((repr(record["arguments"]), record["graph"].partition("\n")[0]), record)
     if not found:
         raise DataError(f"{name} has no program that could be saved: it was not called since its state is what it is",
@@ -91,16 +93,18 @@ BOUND: Any = object()       # what a method is of
 STRANGE: Any = object()     # what no file holds
 
 
-def traced(program: Program) -> Iterator[tuple[Plan, Arguments]]:
-    """The plans whose assumptions on Python's state hold now, newest first, behind them those without gradients."""
+def traced(program: Program) -> Iterator[tuple[Plan, Arguments, bool]]:
+    """The plans whose assumptions on Python's state hold now, newest first, and whether gradients were on; behind them
+    those without.
+    """
     if isinstance(program, Function):
         count = len(program.types)
         spec = tree.flatten(((None,) * count, {}))[1]
-        yield program.plan, Arguments(spec, [ARRAY] * count, program.names)
+        yield program.plan, Arguments(spec, [ARRAY] * count, program.names), True
         return
     compiled, instance = (program.compiled, program.instance) if isinstance(program, Method) else (program, BOUND)
     newest = [*reversed(compiled.variants.all.items())]
-    for (spec, _, shared, *kinds), variants in sorted(newest, key=lambda found: not found[0][1]):    # GRAD.get()
+    for (spec, carries, shared, *kinds), variants in sorted(newest, key=lambda found: not found[0][1]):
         names = leaf_names(compiled.function, spec)
         bound = bool(kinds) and kinds[0] == id(instance)
         leaves = [BOUND, *map(leaf, kinds[1:])] if bound else [*map(leaf, kinds)]
@@ -109,7 +113,7 @@ def traced(program: Program) -> Iterator[tuple[Plan, Arguments]]:
                             hint="Let the function read it from outside: its tensors are saved as state.")
         if shared is None:
             arguments = Arguments(without_first(spec) if bound else spec, leaves, names)
-            yield from ((v.plan, arguments) for v in reversed(variants) if not [*v.plan.broken()])
+            yield from ((v.plan, arguments, carries) for v in reversed(variants) if not [*v.plan.broken()])
 
 
 def leaf(kind: Any) -> Any:
