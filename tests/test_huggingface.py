@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from formats import shared
 from huggingface import KEPT, MODELS, inputs, legacy, weights, write
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 import stele as st
 from stele import nn, optim
 from stele.cli import COMMANDS
 from stele.commands.arguments import run
-from stele.errors import ArgumentError, DataError
+from stele.errors import ArgumentError, DataError, ShapeError
 from stele.interop import huggingface
 from stele.interop.huggingface.config import Config
 from stele.interop.huggingface.generation import Kind, chosen
@@ -162,6 +162,36 @@ def test_what_cannot_be_written_is_refused(how: dict[str, Any], says: str, write
         writer.generate(**{"input_ids": inputs("gpt2")["input_ids"][0], "max_new_tokens": 8, **how})
 
 
+@pytest.mark.parametrize(("kind", "x", "says"), [
+    *((kind, np.arange(5), r"tokens \(N, L\), got \(5,\).*x\[None\]") for kind in ("gpt2", "llama", "bert")),
+    *((kind, np.zeros((3, 16, 16), "f4"), r"images \(N, C, H, W\).*x\[None\]") for kind in ("vit", "resnet")),
+    ("vit", np.zeros((1, 3, 20, 16), "f4"), r"images of size \(16, 16\), got \(20, 16\)")])
+def test_inputs_of_other_axes_are_refused(kind: str, x: Array, says: str, tmp_path: Path) -> None:
+    with pytest.raises(ShapeError, match=says):
+        huggingface.load(write(tmp_path / "model", SAYS[kind]))(st.tensor(x))
+
+
+@pytest.mark.parametrize("kind", ["resnet", "resnet-basic"])
+def test_layers_of_a_residual_network_are_relu_within(kind: str, tmp_path: Path) -> None:
+    folder = write(tmp_path / "model", SAYS[kind])
+    change(hidden_act="silu")(folder)
+    acts = {name: m.act for name, m in huggingface.load(folder).named_modules() if hasattr(m, "act")}
+    within = [act for name, act in acts.items() if ".layer." in name]
+    outside = [act for name, act in acts.items() if ".layer." not in name and ".shortcut" not in name]
+    assert {*within} == {"relu", None} and {*outside} == {"silu"}      # the last has none, as the sum has one
+
+
+def test_vocabularies_of_pairs_have_tokens_of_their_own(tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers")
+    words = ["<|endoftext|>", "<mask>", *"ab<|>/", "ab"]
+    (tmp_path / "vocab.json").write_text(json.dumps({word: k for k, word in enumerate(words)}))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\na b\n")
+    (tmp_path / "special_tokens_map.json").write_text(json.dumps({"mask_token": {"content": "<mask>"}, "x": ["</s>"]}))
+    t = huggingface.tokenizer(tmp_path)
+    assert t.encode("ab<|endoftext|>b<mask>").tolist() == [8, 0, 3, 1] and t.decode([8, 0, 3, 1]) == "abb"
+    assert len(t) == 9
+
+
 def test_parts_of_a_checkpoint_are_one(tmp_path: Path) -> None:
     model = huggingface.load(write(tmp_path / "parts", SAYS["llama"], shards=3))
     agree(answers(model, "llama", backend="reference"), "llama")
@@ -233,6 +263,12 @@ def index(**where: str) -> Callable[[Path], None]:
     return made
 
 
+def untied(folder: Path) -> None:
+    """Writes a head of its own beside the embedding that is to be its weight."""
+    x = load_file(folder / "model.safetensors")
+    save_file({**x, "lm_head.weight": x["transformer.wte.weight"] + 1}, folder / "model.safetensors")
+
+
 def header(text: str, length: int | None = None) -> Callable[[Path], None]:
     """Weights with this header."""
     def made(folder: Path) -> None:
@@ -256,6 +292,7 @@ def header(text: str, length: int | None = None) -> Callable[[Path], None]:
     (change(n_layer=10 ** 6), "n_layer is a whole number from 1 to 28"),
     (change(n_layer=1), "unknown: transformer.h.1"),
     (change(n_layer=3), "missing: transformer.h.2"),
+    (untied, "lm_head.weight and transformer.wte.weight are one tensor"),
     (change(activation_function="gelo"), "activation_function is one of"),
     (change(attn_pdrop=float("nan")), "attn_pdrop is a number"),
     (change(tie_word_embeddings="yes"), "tie_word_embeddings is true or false"),
@@ -333,7 +370,8 @@ def test_models_of_llama2c(tmp_path: Path) -> None:
     q = np.frombuffer(raw, "<f4", offset=28 + 4 * (16 * 266 + 32)).reshape(-1, 16)[:16]
     own = dict(model.named_parameters())["model.layers.0.self_attn.q_proj.weight"].numpy()
     assert Counter(map(bytes, q)) == Counter(map(bytes, own)) and (own[1] == q[2]).all() and (own[2] == q[1]).all()
-    for damaged, says in ((raw[:20], "no model"), (raw[:-4], "where its header"), (raw + b"\0", "where its header"),
+    for damaged, says in ((raw[:20], "its header, behind 20 bytes"),
+                          (raw[:-4], "where its header"), (raw + b"\0", "where its header"),
                           (struct.pack("<7i", *[1 << 23] * 7), "where its header"), (b"\xff" * 28, "no model")):
         path.write_bytes(damaged)
         with pytest.raises(DataError, match=says):
@@ -375,9 +413,12 @@ def test_the_command_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     (["{gpt2}", "--temperature", "hot"], "--temperature needs a number, got 'hot'"),
     (["{gpt2}", "--top-p", "2"], "--top-p needs a number in 0..1"),
     (["{gpt2}", "--top-k", "0"], "--top-k needs a number"),
+    (["{bin}", "--tokenizer", "{tok}", "--tokens", "500"], "got 1 pieces and 500 new ones. Write --tokens 63"),
+    (["{gpt2}", "--tokenizer", "{tok}"], "the tokenizer has 266 pieces, the model 40"),
     (["{gpt2}", "--topk", "3"], "Did you mean --top-k?"), ([], "needs FOLDER")])
 def test_the_command_refuses(words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     places = {"bin": legacy(tmp_path / "m.bin"), **{k: write(tmp_path / k, SAYS[k]) for k in ("vit", "gpt2")}}
+    places["tok"] = pieces(tmp_path / "tok.bin")
     places["onnx"] = tmp_path / "m.onnx"
     places["onnx"].touch()
     assert run(["generate", *(word.format(**places) for word in words)], COMMANDS) == 2

@@ -260,6 +260,21 @@ def test_c_runs_it_and_serves_it_by_threads(tmp_path: Path) -> None:
     assert ran(tmp_path, "./threads") == f"all is well 1 {mlp()(x).numpy()[0, 0]:.6f}\n"
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_the_example_has_sizes_at_which_the_program_ran(tmp_path: Path) -> None:
+    w = st.ones((2, 3, 7, 7))
+    f = compiled(lambda x: nn.functional.conv2d(x, w, stride=2).sum(), st.ones((1, 3, 9, 8)),
+                 dims={"x": {0: "n", 2: "h", 3: "w"}})
+    st.save(f, tmp_path / "f")
+    for k, program in enumerate((f, st.load(tmp_path / "f"))):
+        folder = tmp_path / str(k)
+        program.export_library(folder, "p")
+        text = (folder / "example.c").read_text()
+        assert [f"{n} = {k};" in text for n, k in (("n", 1), ("h", 9), ("w", 8))] == [True] * 3
+        subprocess.run("cc example.c -I. -L. -Wl,-rpath,. -lp -o example && ./example", shell=True, cwd=folder,
+                       check=True)
+
+
 def test_python_without_stele_runs_it(tmp_path: Path) -> None:
     f, x = mlp(), normal(3, 16)
     f.export_library(tmp_path, "p")

@@ -299,9 +299,9 @@ def test_a_library_of_a_step_is_refused_and_leaves_it_alone(tmp_path: Path) -> N
     _, step, x, y = training()
     step(x, y)
     loaded = back(step, tmp_path)
-    with pytest.raises(GraphError, match="^step rebinds what lies outside of it, and a library has no state"):
+    with pytest.raises(GraphError, match=r"^step rebinds what lies outside of it, and a library has no state"):
         loaded.export_library(tmp_path / "library")
-    with pytest.raises(GraphError, match="^step rebinds what lies outside of it, and a model of ONNX"):
+    with pytest.raises(GraphError, match=r"^step rebinds what lies outside of it, and a model of ONNX"):
         so.export(loaded, [x, y], tmp_path / "step.onnx")
     assert float(loaded(x, y)) == float(step(x, y))
 
@@ -315,9 +315,9 @@ def test_what_was_called_under_no_grad_alone_says_that_it_has_no_derivative(tmp_
     behind = compiled(lambda x: loaded(x) + 1, x)
     for g in (loaded, behind, back(behind, tmp_path)):
         assert g(x).tolist() == (f(x) + (g is not loaded)).tolist()
-        with pytest.raises(GraphError, match="called under st.no_grad alone"):
-            st.grad(lambda x: g(x).sum())(x)
-        with pytest.raises(GraphError, match="called under st.no_grad alone"):
+        with pytest.raises(GraphError, match=r"called under st\.no_grad alone"):
+            st.grad(lambda x, g=g: g(x).sum())(x)
+        with pytest.raises(GraphError, match=r"called under st\.no_grad alone"):
             g(x).sum().backward()
     assert st.grad(lambda x: f(x).sum())(x).shape == x.shape
     loaded = back(f, tmp_path)

@@ -153,7 +153,7 @@ class Compiled(Opaque, Generic[P, R]):
             for variant in reversed(variants):
                 if shared is None and not [*variant.plan.broken()]:
                     return export(variant.plan, name or self.variants.name, leaf_names(self.function, spec), folder,
-                                  self.variants.options)
+                                  self.variants.options, self.variants.example(variant.plan))
         raise GraphError(f"{self.variants.name} has no program to export",
                          hint="Call it once with its arguments, each a tensor of its own.")
 

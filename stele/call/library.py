@@ -39,18 +39,20 @@ Named = tuple[str, str, Type]
 
 @dataclass(frozen=True)
 class Interface:
-    """What a library's functions take: sizes, inputs and outputs by name, and which CPUs run it."""
+    """What a library's functions take: sizes, with those of the example, inputs and outputs by name; and what CPUs."""
 
     name: str
-    sizes: Sequence[str]
+    sizes: Mapping[str, int]
     inputs: Sequence[Named]
     outputs: Sequence[Named]
     target: str
 
 
-def export(plan: Plan, name: str, names: Sequence[str], folder: str | Path, options: Options) -> None:
-    """Writes the library of a plan whose arguments have these names. Raises GraphError for what needs Python or state,
-    ArgumentError for a name that C does not take.
+def export(plan: Plan, name: str, names: Sequence[str], folder: str | Path, options: Options,
+           shown: Mapping[str, int]) -> None:
+    """Writes the library of a plan whose arguments have these names, with an example of sizes that are `shown`.
+
+    Raises GraphError for what needs Python or state, ArgumentError for a name that C does not take.
     """
     if not name.isidentifier() or not name.isascii():
         raise ArgumentError(f"a library is called what C functions may be, got {name!r}", hint="Give it a name=.")
@@ -76,7 +78,8 @@ def export(plan: Plan, name: str, names: Sequence[str], folder: str | Path, opti
     known = spelled([*sizes, *(n for n, _ in inputs), *(n for n, _ in outputs)], name)
     own = dict(zip(sizes, known))
     arrays = [(n, count(t, own), t) for n, (_, t) in zip(known[len(sizes):], [*inputs, *outputs])]
-    write(Path(folder), library, Interface(name, [*own.values()], arrays[:len(inputs)], arrays[len(inputs):], target))
+    at = {word: shown.get(n, 4) for n, word in own.items()}
+    write(Path(folder), library, Interface(name, at, arrays[:len(inputs)], arrays[len(inputs):], target))
 
 
 def stateful(name: str) -> GraphError:
@@ -203,7 +206,7 @@ def example(face: Interface) -> str:
     sizes = "".join(f"{n}, " for n in face.sizes)
     made = "\n".join(f"    {c_type(t)} *{n} = calloc({size}, sizeof *{n});" for n, size, t in arrays)
     shown = "\n".join(f'    if ({size} > 0) printf("{n}[0] = %g\\n", (double){n}[0]);' for n, size, _ in face.outputs)
-    opened = "".join(f"    const int64_t {n} = 4;\n" for n in face.sizes)
+    opened = "".join(f"    const int64_t {n} = {k};\n" for n, k in face.sizes.items())
     return f"""/* cc example.c -I. -L. -Wl,-rpath,. -l{name} -o example && ./example
    or, with this folder in PKG_CONFIG_PATH, cc example.c $(pkg-config --cflags --libs {name}) -o example */
 #include <stdio.h>

@@ -15,7 +15,7 @@ from stele.arrays.streams import JOINING, Joining
 from stele.arrays.tensor import Tensor, constant
 from stele.arrays.views import leave
 from stele.call.compiled import Compiled
-from stele.call.library import stateful
+from stele.call.library import export, stateful
 from stele.call.stored import FORMAT, PLAIN, RANDOM, written
 from stele.call.symbolic import function, placeholder
 from stele.eager.handle import GRAD
@@ -45,9 +45,10 @@ NUMBERS = int | float | complex | np.number
 class Loaded(Opaque, Naming, Joining):
     """A program that `st.load` has read: called as the function that was saved, by Python code that is not there.
 
-    `state` has the tensors that it reads and rebinds, by name: assign to them, or put other tensors in their place. It
-    runs compiled, differentiates by its arguments and by `state`, and may be part of any other function. Random numbers go
-    on from where the saved one stood, until `st.manual_seed` starts those of the whole program, which it draws then.
+    `state` has the tensors that it reads and rebinds, by name: assign to them, or put other tensors in their place.
+    It runs compiled, differentiates by its arguments and by `state`, and may be part of any other function; what was
+    called under `st.no_grad` alone has no derivatives. Random numbers go on from where the saved one stood, until
+    `st.manual_seed` starts those of the whole program, which it draws then.
 
     >>> double = st.compile(lambda x: x * 2)
     >>> _ = double(st.ones(2))
@@ -112,7 +113,8 @@ class Loaded(Opaque, Naming, Joining):
             raise GraphError(f"{self.name} takes {missing[0]}, which it does not use, and of which it says no type")
         kinds: list[tuple[int, Any]] = sorted(first.types.items())
         x = [placeholder(t.shape, t.dtype, first.names[k], t.device) for k, t in kinds]
-        function(x, first.run(x)).export_library(folder, name or self.name)
+        f = function(x, first.run(x))
+        export(f.plan, name or self.name, f.names, folder, f.options, first.shown)
 
     @public
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -128,8 +130,6 @@ class Loaded(Opaque, Naming, Joining):
             [""] * (len(leaves) - len(by_name)) + by_name, leaves))
         kinds = [v.mismatch(own) for v, (own, form) in zip(self.variants, calls) if v.shape == form]
         kind = next((k for k in (ShapeError, DTypeError) if k in kinds), ArgumentError)
-        for variant in self.variants:
-            variant.check_state()
         raise kind(f"{self.name} was saved for ({'), or ('.join(map(str, self.variants))}), got ({given})",
                    hint=None if kinds else "What is given in order and by name are "
                    f"{' or '.join({contained(v.spec): 0 for v in self.variants})}, got "
@@ -160,10 +160,10 @@ class Variant(Opaque):
     """One graph, and the calls that it is for."""
 
     def __init__(self, name: str, record: Mapping[str, Any], state: dict[str, Tensor], options: Options) -> None:
-        self.state, sizes, self.carries = state, record["sizes"], record.get("carries", True)
+        self.state, self.shown, self.carries = state, record["sizes"], record.get("carries", True)
         graph = parse(record["graph"], ALL)
         refuse_unknown(name, graph)
-        self.graph = verify(graph, sizes or None)
+        self.graph = verify(graph, self.shown or None)
         if self.graph.digest != record["digest"]:
             raise ValueError("a graph is not what its digest says")
         self.names = [str(n) for n in record["names"]]
@@ -228,7 +228,10 @@ class Variant(Opaque):
         return arrays if self.sizes(arrays) is not None else None
 
     def mismatch(self, leaves: Sequence[Any]) -> type[SteleError]:
-        """What leaves are that do not fit, in a container that does."""
+        """What leaves are that do not fit, in a container that does. Raises where the state does not fit any leaves."""
+        for (kind, k), p in zip(self.inputs, self.graph.parameters):
+            if kind == "state" and self.fits([(p.type, x := self.state[k].value.type)]) is None:
+                raise (DTypeError if x.dtype != p.type.dtype else ShapeError)(f"state[{k!r}] is {p.type}, got {x}")
         pairs = [*zip(self.leaves, leaves)]
         arrays = [(self.types.get(k), x) for (kind, k), x in pairs if kind == "array"]
         if any(kind == "value" and wanted != x for (kind, wanted), x in pairs) or \
@@ -243,12 +246,6 @@ class Variant(Opaque):
         if sizes is None or any(isinstance(n, Size) for n in sizes.values()):   # whose own guards know it
             return sizes
         return sizes if all(g.holds(sizes) for g in self.graph.guards) else None
-
-    def check_state(self) -> None:
-        """Raises where an entry of the state is of another type than the graph takes, whatever the arguments are."""
-        for (kind, k), p in zip(self.inputs, self.graph.parameters):
-            if kind == "state" and self.fits([(p.type, x := self.state[k].value.type)]) is None:
-                raise (DTypeError if x.dtype != p.type.dtype else ShapeError)(f"state[{k!r}] is {p.type}, got {x}")
 
     def fits(self, types: Sequence[tuple[Type, Type]]) -> dict[str, Any] | None:
         """The named sizes at which the second of each pair is the first; None where there are none."""

@@ -66,10 +66,8 @@ def described(program: Program) -> tuple[str, Options]:
 
 def example(program: Program, plan: Plan) -> Mapping[str, int]:
     """Sizes at which a plan was called, for what types assume of open ones."""
-    if isinstance(program, Function):
-        return {}
-    entries = (program.compiled if isinstance(program, Method) else program).variants.at_hand.values()
-    return next((entry.sizes for found in entries for entry in found if entry.plan is plan), {})
+    compiled = program.compiled if isinstance(program, Method) else program
+    return {} if isinstance(compiled, Function) else compiled.variants.example(plan)
 
 
 class Arguments:

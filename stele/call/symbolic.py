@@ -110,7 +110,7 @@ class Function(Opaque, Naming):
         >>> import pathlib; pathlib.Path("doubled/libdoubled.so").exists()
         True
         """
-        export(self.plan, name, self.names, folder, self.options)
+        export(self.plan, name, self.names, folder, self.options, {})
 
     def __copy__(self) -> Function: return self
     def __deepcopy__(self, memo: Any) -> Function: return self     # as Python's functions

@@ -76,6 +76,10 @@ class Variants:
         """What all traces have shown."""
         return [variant.plan.traced for variants in self.all.values() for variant in variants]
 
+    def example(self, plan: Plan) -> Mapping[str, int]:
+        """Sizes at which a plan was called, for what types assume of open ones."""
+        return next((entry.sizes for found in self.at_hand.values() for entry in found if entry.plan is plan), {})
+
     def call(self, key: Any, leaves: Sequence[Any], spec: tree.Spec | None) -> Any:
         """A call whose exact shapes are new, or whose guards have changed: by a plan that there is, or by a new one."""
         shapes = tuple(shape_of(x) for x in leaves)

@@ -130,7 +130,8 @@ class GenerateOptions(Record):
 
     model: Annotated[Path, Word(Path, "FOLDER", "a folder, or a file ending in .bin", words.model)]
     prompt: Annotated[str | None, Option(str, "TEXT", "what the text begins with")] = None
-    tokens: Annotated[int, Option(Whole(1, 1_000_000), "N", "pieces at most")] = 128
+    tokens: Annotated[int | None, Option(Whole(1, 1_000_000), "N", "pieces at most; default: 128, or what fits")] \
+        = None
     temperature: Annotated[float, Option(Real(0, 1000), "T", "0 for the most likely piece each time")] = 0.8
     top_k: Annotated[int | None, Option(Whole(1, 1 << 30), "K", "of the K most likely pieces alone")] = None
     top_p: Annotated[float | None, Option(Real(0, 1), "P", "of the most likely ones that have a share P together")] \

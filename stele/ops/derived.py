@@ -51,10 +51,10 @@ class Derived(Op):
         if isinstance(self.rule, Graph):
             return Drawn(self.rule, self.forward)
         if not isinstance(self.rule, Aside):
-            raise GraphError("the file of this program holds no derivative of it, or of a function whose author says it",
-                             hint="What was called under st.no_grad alone is saved without: call it once with gradients,"
-                                  f" and save it again. Of functions that are each other's derivatives it holds those "
-                                  f"of {DEEPEST}.")
+            raise GraphError("the file of this program holds no derivative of it, or of one whose author says it",
+                             hint="What was called under st.no_grad alone is saved without: call it once with gradients "
+                                  "and save it again. Of functions that are each other's derivatives it holds those of "
+                                  f"{DEEPEST}.")
         return self.rule
 
     def type(self, *x: Type) -> TupleType:  # type: ignore[override]

@@ -6,7 +6,7 @@ from typing import Any
 import stele as st
 from stele import Tensor, nn
 from stele.interop.huggingface.config import Config
-from stele.interop.huggingface.parts import ACTIVATIONS, attended, heads, looks
+from stele.interop.huggingface.parts import ACTIVATIONS, attended, heads, looks, texts
 from stele.nn import init
 
 Hidden = tuple[Tensor, Tensor | None]
@@ -97,7 +97,7 @@ class BertEmbeddings(nn.Module):
     def forward(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
         kinds = self.token_type_embeddings.weight[0] if token_type_ids is None else \
             self.token_type_embeddings(token_type_ids)
-        x = self.word_embeddings(input_ids) + self.position_embeddings(st.arange(input_ids.shape[1])) + kinds
+        x = self.word_embeddings(texts(input_ids)) + self.position_embeddings(st.arange(input_ids.shape[1])) + kinds
         return self.dropout(self.LayerNorm(x))
 
 

@@ -13,7 +13,7 @@ from stele.errors import ArgumentError, ShapeError
 from stele.interop.huggingface.config import Config
 from stele.ir.door import public
 from stele.ir.graph import Array
-from stele.ops.arguments import number, positive, whole
+from stele.ops.arguments import number, positive, whole, wholes
 
 Steps = dict["Kind", list["Writer"]]
 SMALLEST = 32       # tokens of a cache
@@ -65,7 +65,8 @@ class LanguageModel(nn.Module):
 
     @public
     def generate(self, input_ids: Any, max_new_tokens: int = 64, temperature: float = 1.0, top_k: int | None = None,
-                 top_p: float | None = None, seed: int | None = None, stop: Sequence[int] | None = None) -> Tensor:
+                 top_p: float | None = None, seed: int | None = None, stop: int | Sequence[int] | None = None
+                 ) -> Tensor:
         """Tokens (L,) or (N, L) and those that follow, int64 (..., L + new), as `stream` draws them."""
         ids = tokens(input_ids)
         made = list(self.stream(ids, max_new_tokens, temperature, top_k, top_p, seed, stop))
@@ -73,15 +74,15 @@ class LanguageModel(nn.Module):
 
     @public
     def stream(self, input_ids: Any, max_new_tokens: int = 64, temperature: float = 1.0, top_k: int | None = None,
-               top_p: float | None = None, seed: int | None = None, stop: Sequence[int] | None = None
+               top_p: float | None = None, seed: int | None = None, stop: int | Sequence[int] | None = None
                ) -> Iterator[Array]:
         """The tokens that follow, one after the other as they are drawn: int64 () for tokens (L,), (N,) for (N, L).
 
         By the softmax of logits / `temperature`, 0 for the most likely one; of the `top_k` most likely alone, and of
         those of the most likely ones that have a share `top_p` together (Holtzman et al., 2020), at least one. A `seed`
         begins the stream of random numbers; without one it comes from `st.default_generator`, which the most likely
-        tokens leave alone. It ends behind a token of `stop` (the configuration's, unless given), for several texts
-        behind the last one's; where one has ended its tokens are the first of stop.
+        tokens leave alone. It ends behind a token of `stop`, one or several (the configuration's, unless given), for
+        several texts behind the last one's; where one has ended its tokens are the first of stop.
         """
         ids, count = tokens(input_ids), positive(max_new_tokens, "max_new_tokens of generate")
         if ids.shape[-1] + count > self.limit:
@@ -92,7 +93,7 @@ class LanguageModel(nn.Module):
         heat = number(temperature, "temperature of generate", 0)
         share = 1.0 if top_p is None else max(number(top_p, "top_p of generate", 0, 1), LEAST)
         k = None if top_k is None else min(positive(top_k, "top_k of generate"), self.lm_head.out_features)
-        ends = self.stop if stop is None else tuple(whole(n, "each of stop", 0) for n in stop)
+        ends = self.stop if stop is None else wholes(stop, "each of stop", 0)
         start = None if seed is None else whole(seed, "seed of generate", 0)
         if start is None and heat:
             start = int(st.default_generator.integers(1 << 62))

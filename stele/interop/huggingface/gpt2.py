@@ -7,7 +7,7 @@ import stele as st
 from stele import Tensor, nn
 from stele.interop.huggingface.config import Config
 from stele.interop.huggingface.generation import LanguageModel
-from stele.interop.huggingface.parts import ACTIVATIONS, attended, first_of, heads
+from stele.interop.huggingface.parts import ACTIVATIONS, attended, first_of, heads, texts
 from stele.nn import init
 
 Caches = list[nn.KVCache] | None
@@ -78,7 +78,7 @@ class GPT2Model(nn.Module):
             nn.Dropout(c.chance("embd_pdrop", 0.1))
 
     def forward(self, input_ids: Tensor, cache: Caches = None) -> Tensor:
-        places = first_of(cache) + st.arange(input_ids.shape[1])
+        places = first_of(cache) + st.arange(texts(input_ids).shape[1])
         x = self.drop(self.wte(input_ids) + self.wpe(places))
         for k, block in enumerate(self.h):
             x = block(x, cache[k] if cache else None)

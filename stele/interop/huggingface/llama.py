@@ -14,7 +14,7 @@ from stele import Tensor, nn
 from stele.errors import DataError
 from stele.interop.huggingface.config import Config
 from stele.interop.huggingface.generation import LanguageModel
-from stele.interop.huggingface.parts import ACTIVATIONS, attended, first_of, heads
+from stele.interop.huggingface.parts import ACTIVATIONS, attended, first_of, heads, texts
 from stele.ir.graph import Array
 from stele.ops.arguments import is_series
 
@@ -133,7 +133,7 @@ class LlamaModel(nn.Module):
         self.norm, self.speeds = nn.RMSNorm(width, c.number("rms_norm_eps", 1e-6)), speeds(c, Sizes(c).features)
 
     def forward(self, input_ids: Tensor, cache: list[nn.KVCache] | None = None) -> Tensor:
-        x = self.embed_tokens(input_ids)
+        x = self.embed_tokens(texts(input_ids))
         angles = (first_of(cache) + st.arange(input_ids.shape[1])).astype("float32").reshape(-1, 1) * self.speeds
         cos, sin = st.cos(angles).astype(x.dtype), st.sin(angles).astype(x.dtype)
         for k, layer in enumerate(self.layers):

@@ -62,7 +62,9 @@ def load(path: Path) -> LlamaForCausalLM:
     """The model of a file. Raises DataError for one that is missing or damaged."""
     with files.regular(path) as file:
         size = path.stat().st_size
-        header = np.frombuffer(file.read(HEADER).ljust(HEADER, b"\0"), "<i4")
+        if size < HEADER:
+            raise DataError(f"{path} is no model of llama2.c: it ends within its header, behind {size} bytes")
+        header = np.frombuffer(file.read(HEADER), "<i4")
         if not all(0 < abs(int(n)) < 1 << 24 for n in header) or min(*header[:5], header[6]) < 0 \
                 or header[0] % header[3] or header[3] % header[4]:
             raise DataError(f"{path} is no model of llama2.c: its header is {header.tolist()}")

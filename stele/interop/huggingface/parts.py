@@ -6,6 +6,7 @@ from typing import Any
 
 import stele as st
 from stele import Tensor, nn
+from stele.errors import ShapeError
 from stele.nn import functional as F
 
 
@@ -24,6 +25,22 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "swish":             st.silu,
     "tanh":              st.tanh,
 }
+
+
+def texts(ids: Tensor) -> Tensor:
+    """Tokens (N, L) as they are. Raises ShapeError for those of other axes."""
+    if ids.ndim != 2:
+        raise ShapeError(f"a model takes tokens (N, L), got {ids.shape}",
+                         hint="Write x[None] of one text." if ids.ndim == 1 else None)
+    return ids
+
+
+def images(x: Tensor) -> Tensor:
+    """Images (N, C, H, W) as they are. Raises ShapeError for those of other axes."""
+    if x.ndim != 4:
+        raise ShapeError(f"a model takes images (N, C, H, W), got {x.shape}",
+                         hint="Write x[None] of one image." if x.ndim == 3 else None)
+    return x
 
 
 def heads(x: Tensor, n: int) -> Tensor:

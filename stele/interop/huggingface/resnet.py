@@ -4,7 +4,7 @@ from __future__ import annotations
 import stele as st
 from stele import Tensor, nn
 from stele.interop.huggingface.config import Config
-from stele.interop.huggingface.parts import ACTIVATIONS
+from stele.interop.huggingface.parts import ACTIVATIONS, images
 
 FORMS = {"basic": 1, "bottleneck": 4}       # by how much the layers within are narrower
 
@@ -22,7 +22,7 @@ class ConvLayer(nn.Module):
 
 
 class ResidualLayer(nn.Module):
-    """Two or three convolutions beside the way around them."""
+    """Two or three convolutions beside the way around them: within it is relu, whatever `hidden_act` is behind it."""
 
     def __init__(self, c: Config, inputs: int, outputs: int, stride: int) -> None:
         self.act = c.word("hidden_act", "relu", ACTIVATIONS)
@@ -30,9 +30,9 @@ class ResidualLayer(nn.Module):
         inner, early = max(outputs // narrow, 1), c.flag("downsample_in_bottleneck", False)
         self.shortcut = ConvLayer(inputs, outputs, 1, stride) if inputs != outputs or stride != 1 else nn.Identity()
         self.layer = nn.Sequential(
-            ConvLayer(inputs, outputs, 3, stride, self.act), ConvLayer(outputs, outputs, 3)) if form == "basic" else \
-            nn.Sequential(ConvLayer(inputs, inner, 1, stride if early else 1, self.act),
-                          ConvLayer(inner, inner, 3, 1 if early else stride, self.act), ConvLayer(inner, outputs, 1))
+            ConvLayer(inputs, outputs, 3, stride, "relu"), ConvLayer(outputs, outputs, 3)) if form == "basic" else \
+            nn.Sequential(ConvLayer(inputs, inner, 1, stride if early else 1, "relu"),
+                          ConvLayer(inner, inner, 3, 1 if early else stride, "relu"), ConvLayer(inner, outputs, 1))
 
     def forward(self, x: Tensor) -> Tensor:
         return ACTIVATIONS[self.act](self.layer(x) + self.shortcut(x))
@@ -81,7 +81,7 @@ class ResNetModel(nn.Module):
         self.embedder, self.encoder = Embedder(c), Encoder(c)
 
     def forward(self, pixel_values: Tensor) -> tuple[Tensor, Tensor]:
-        x = self.encoder(self.embedder(pixel_values))
+        x = self.encoder(self.embedder(images(pixel_values)))
         return x, x.mean(axis=(2, 3), keepdims=True)
 
 

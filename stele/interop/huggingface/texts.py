@@ -7,10 +7,12 @@ from typing import Any
 from stele.data.tokenizer import Tokenizer, library
 from stele.errors import DataError
 from stele.files import located
+from stele.interop.huggingface.folder import read_json
 from stele.interop.huggingface.llama2c import Pieces
 from stele.ir.door import public
 
-FILE, WORDS, MERGES = "tokenizer.json", "vocab.json", "merges.txt"
+FILE, WORDS, MERGES, SPECIALS = "tokenizer.json", "vocab.json", "merges.txt", "special_tokens_map.json"
+END = "<|endoftext|>"       # what GPT-2 has behind a text, which no file beside its vocabulary says
 
 
 @public
@@ -47,4 +49,13 @@ def pairs(folder: Path) -> Any:
         raise DataError(f"{folder} holds no vocabulary of byte pairs: {error}") from None
     made.pre_tokenizer = parts.pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = parts.decoders.ByteLevel()
+    made.add_special_tokens([word for word in specials(folder) if made.token_to_id(word) is not None])
     return made
+
+
+def specials(folder: Path) -> list[str]:
+    """The words that are no text, which are one token each and which no decoded text has."""
+    said: list[Any] = [*read_json(folder / SPECIALS).values()] if (folder / SPECIALS).is_file() else []
+    several: list[Any] = [x for found in said for x in (found if isinstance(found, list) else [found])]
+    words: list[Any] = [x["content"] if isinstance(x, dict) and "content" in x else x for x in several]
+    return [END, *(word for word in words if isinstance(word, str))]

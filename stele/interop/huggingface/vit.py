@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import stele as st
 from stele import Tensor, nn
+from stele.errors import ShapeError
 from stele.interop.huggingface.bert import Activated, SelfAttention
 from stele.interop.huggingface.config import Config
+from stele.interop.huggingface.parts import images
 from stele.nn import init
 
 
@@ -61,6 +63,7 @@ class ViTEmbeddings(nn.Module):
     def __init__(self, c: Config) -> None:
         width = c.whole("hidden_size")
         patch, image = c.wholes("patch_size", 16), c.wholes("image_size", 224)
+        self.size = image[0], image[-1]
         height, across = (image[k] // patch[k] for k in (0, -1))
         self.cls_token = init.zeros((1, 1, width))
         self.position_embeddings = init.zeros((1, 1 + height * across, width))
@@ -70,6 +73,9 @@ class ViTEmbeddings(nn.Module):
         self.dropout = nn.Dropout(c.chance("hidden_dropout_prob"))
 
     def forward(self, pixel_values: Tensor) -> Tensor:
+        if (found := images(pixel_values).shape[2:]) != self.size:
+            raise ShapeError(f"the model takes images of size {self.size}, got {found}",
+                             hint=f"Resize them: nn.functional.interpolate(x, {self.size}, mode='bilinear').")
         patches = self.patch_embeddings["projection"](pixel_values).flatten(2).swapaxes(1, 2)
         first = st.broadcast_to(self.cls_token, (patches.shape[0], 1, patches.shape[2]))
         return self.dropout(st.concatenate([first, patches], axis=1) + self.position_embeddings)
