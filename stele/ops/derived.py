@@ -51,8 +51,8 @@ class Derived(Op):
         if isinstance(self.rule, Graph):
             return Drawn(self.rule, self.forward)
         if not isinstance(self.rule, Aside):
-            raise GraphError("the file of this program holds no derivative of it, or of one whose author says it",
-                             hint="What was called under st.no_grad alone is saved without: call it once with gradients "
+            raise GraphError("the file of this program holds no derivative of it, or of a function in it",
+                             hint="What was called under st.no_grad alone is saved without: call it with gradients "
                                   "and save it again. Of functions that are each other's derivatives it holds those of "
                                   f"{DEEPEST}.")
         return self.rule

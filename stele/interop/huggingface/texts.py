@@ -56,6 +56,7 @@ def pairs(folder: Path) -> Any:
 def specials(folder: Path) -> list[str]:
     """The words that are no text, which are one token each and which no decoded text has."""
     said: list[Any] = [*read_json(folder / SPECIALS).values()] if (folder / SPECIALS).is_file() else []
-    several: list[Any] = [x for found in said for x in (found if isinstance(found, list) else [found])]
+    listed: list[Any] = [found if isinstance(found, list) else [found] for found in said]
+    several: list[Any] = [x for found in listed for x in found]
     words: list[Any] = [x["content"] if isinstance(x, dict) and "content" in x else x for x in several]
     return [END, *(word for word in words if isinstance(word, str))]
