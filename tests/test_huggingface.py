@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import pickle
 import struct
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -396,6 +398,12 @@ def test_the_command_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     assert first.out.startswith("abba") and first.out.endswith("\n") and "pieces a second" in first.err
     assert run(asked, COMMANDS) == 0
     assert capsys.readouterr().out == first.out
+    letters = io.TextIOWrapper(io.BytesIO(), "ascii")
+    with monkeypatch.context() as at:
+        at.setattr(sys, "stdout", letters)      # without --tokens as many as there are places
+        assert run([word.replace("abba", "日a") for word in asked if word not in ("--tokens", "6")], COMMANDS) == 0
+    assert letters.buffer.getvalue().startswith(b"?a")
+    capsys.readouterr()
 
     def interrupted(*x: Any, **how: Any) -> Any:
         yield np.int64(260)
