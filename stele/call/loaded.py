@@ -35,7 +35,7 @@ from stele.pipeline import Options
 from stele.tracing import tree
 from stele.tracing.noted import before, called, noted
 from stele.tracing.signature import match
-from stele.tracing.state import Naming, Opaque, below
+from stele.tracing.state import Naming, Opaque, below, exact
 from stele.transform.retype import bind
 
 DEEPEST = 64        # containers within each other
@@ -218,7 +218,7 @@ class Variant(Opaque):
         arrays: list[Tensor] = []
         for (kind, x), given in zip(self.leaves, leaves):
             if kind == "value":
-                if type(given) is not type(x) or given != x:
+                if type(given) is not type(x) or exact(given) != exact(x):
                     return None
             elif isinstance(given, Tensor | np.ndarray | NUMBERS):
                 wanted = self.types.get(x) if isinstance(given, NUMBERS) else None
