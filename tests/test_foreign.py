@@ -5,6 +5,7 @@ import ctypes
 import shutil
 import subprocess
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,41 @@ def test_every_type_of_c(kind: str, name: str) -> None:
     assert st.foreign(second, f"{kind}({kind}, {kind})")(x, w).tolist() == w.tolist()
     made = st.foreign(whole, f"void({kind} a, const {kind} x[n], {kind} y[1])")(w[3], x)
     assert made.tolist() == [w[3]] and made.dtype == x.dtype
+
+
+SPELLINGS = {
+    "double": "double", "float": "float", "_Bool": "bool", "bool": "bool", "signed char": "byte",
+    "unsigned char": "ubyte", "short": "short", "signed short": "short", "short int": "short",
+    "signed short int": "short", "unsigned short": "ushort", "unsigned short int": "ushort", "int": "int",
+    "signed": "int", "signed int": "int", "unsigned": "uint", "unsigned int": "uint", "long": "long",
+    "long int": "long", "signed long": "long", "signed long int": "long", "unsigned long": "ulong",
+    "unsigned long int": "ulong", "long long": "longlong", "long long int": "longlong",
+    "signed long long": "longlong", "signed long long int": "longlong", "unsigned long long": "ulonglong",
+    "unsigned long long int": "ulonglong", "size_t": "size_t", "ssize_t": "ssize_t"}
+
+
+@pytest.mark.parametrize(("spelling", "kind"), SPELLINGS.items())
+def test_every_spelling_of_a_type_in_any_order(spelling: str, kind: str) -> None:
+    c = getattr(ctypes, f"c_{kind}")
+    for words in {*permutations(spelling.split())}:
+        text = " ".join(words)
+        p = prototype_of(f"{text}({text}, {text} const x, const {text} unsignedly)")
+        for dtype in (p.returns, *(part.dtype for part in p.parts)):
+            assert dtype is not None and np.ctypeslib.as_ctypes_type(dtype.numpy)(-1).value == c(-1).value
+            assert dtype.bytes == ctypes.sizeof(c)
+        assert [part.name for part in p.parts] == ["x0", "x", "unsignedly"]
+        assert [part.is_result for part in prototype_of(f"void({text} const x[n], {text} y[n])").parts] == [False, True]
+
+
+@pytest.mark.parametrize("words", [
+    "long double", "double long", "double complex", "double _Complex", "_Complex double", "float complex", "char",
+    "double int", "int double", "int int", "long long long", "long short", "signed unsigned", "signed double",
+    "unsigned size_t", "double for", "double 3x", "void", "const", "int _Bool", "long size_t"])
+def test_types_that_are_none(words: str) -> None:
+    for text in (f"double({words})", f"double({words} x)", f"void(const {words} x[n], double y[n])",
+                 *([f"{words}(double)", f"{words} f(double)"] if words != "void" else [])):
+        with pytest.raises(ArgumentError, match="is no type of a number"):
+            prototype_of(text)
 
 
 cosine = st.foreign(C.cos, "double(double)", vjp=lambda g, y, x: -g * own_sine(x))
@@ -287,7 +323,7 @@ def test_what_is_of_this_process_alone_is_not_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("signature", "says"), [
-    ("double", "is no signature"), ("double(double", "is no signature"), ("double(complex)", "'complex' is no type"),
+    ("double", "is no signature"), (" (double)", "is no signature"), ("double(double", "is no signature"), ("double(complex)", "'complex' is no type"),
     ("void(double)", "has no result"), ("double(const double x[n])", "has no result"),
     ("double(double *x)", "how many numbers"), ("void(double y[n])", "what n is"),
     ("double(const double x[n], double y[n])", "returns a number and writes arrays"),

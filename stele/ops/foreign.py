@@ -36,13 +36,17 @@ from stele.ops.linear import along, broadcast, expand_dims
 PROCESS = ctypes.CDLL(None)
 TYPES: dict[str, DType] = {
     "double": float64, "float": float32, "bool": bool_, "_Bool": bool_, "signed char": int8, "unsigned char": uint8,
-    "short": int16, "unsigned short": uint16, "int": int32, "unsigned": uint32, "unsigned int": uint32, "long": int64,
+    "short": int16, "unsigned short": uint16, "int": int32, "signed": int32, "unsigned": uint32, "long": int64,
     "long long": int64, "unsigned long": uint64, "unsigned long long": uint64, "size_t": uint64, "ssize_t": int64,
     "ptrdiff_t": int64, "intptr_t": int64,
     **{f"{t}_t": t_ for t, t_ in (("int8", int8), ("int16", int16), ("int32", int32), ("int64", int64), (
         "uint8", uint8), ("uint16", uint16), ("uint32", uint32), ("uint64", uint64))}}
-PARAMETER = re.compile(r"(const\s+)?([\w\s]+?)(\s*\*\s*\w*)?((?:\s*\[[^\]]*\])*)\s*")
-FUNCTION = re.compile(r"\s*([\w\s]+?)\s*(?:\(\s*\*\s*\w*\s*\)\s*)?\((.*)\)\s*;?\s*", re.DOTALL)
+IN_ORDER = {" ".join(sorted(name.split())): t for name, t in TYPES.items()}
+NO_NAMES = {*" ".join(TYPES).split(), *(
+    "auto break case char complex const continue default do else enum extern for goto if imaginary inline register "
+    "restrict return sizeof static struct switch typedef union void volatile while").split()}
+PARAMETER = re.compile(r"([\w\s]+?)(\s*\*\s*\w*)?((?:\s*\[[^\]]*\])*)\s*")
+FUNCTION = re.compile(r"\s*(\w[\w\s]*?)\s*(?:\(\s*\*\s*\w*\s*\)\s*)?\((.*)\)\s*;?\s*", re.DOTALL)
 OWN = "of_c__"       # before the names of sizes in a prototype: those of programs are others
 HINT = 'Write it as C does: "double(double)", or "void(int64_t n, const float x[n], float y[n])".'
 
@@ -107,27 +111,29 @@ def part_of(text: str, k: int, whole: str) -> Part:
     found = PARAMETER.fullmatch(text)
     if found is None:
         raise ArgumentError(f"{text!r} is no parameter in {whole!r}", hint=HINT)
-    if found[3]:
+    if found[2]:
         raise ArgumentError(f"{text!r} does not say how many numbers there are in {whole!r}",
                             hint="Write const float x[n] for what is read, float y[n] for a result.")
-    word, name = kind_and_name(found[2])
+    word, name = kind_and_name(found[1])
     dtype, name = c_type(word, whole), name or f"x{k}"
-    if not found[4]:
+    if not found[3]:
         return Part(name, dtype)
-    shape = tuple(private(parse(n)) for n in re.findall(r"\[([^\]]*)\]", found[4]))
-    return Part(name, dtype, shape, not found[1])
+    shape = tuple(private(parse(n)) for n in re.findall(r"\[([^\]]*)\]", found[3]))
+    return Part(name, dtype, shape, "const" not in word.split())
 
 
 def kind_and_name(text: str) -> tuple[str, str]:
-    """The words of a type, and the name behind it where there is one."""
-    words = text.split()
-    whole, front = " ".join(words), " ".join(words[:-1])
-    return (front, words[-1]) if whole not in TYPES and front in {*TYPES, "void"} else (whole, "")
+    """The words of a type, and the name behind it where there is one: a word that C has not for itself."""
+    *front, last = text.split()
+    is_name = front and last not in NO_NAMES and last.isidentifier() and not re.match("_[A-Z]", last)
+    return (" ".join(front), last) if is_name else (" ".join([*front, last]), "")
 
 
 def c_type(text: str, whole: str) -> DType:
-    """The dtype of a type of C."""
-    if (found := TYPES.get(" ".join(text.split()))) is None:
+    """The dtype of a type of C, whose words stand in any order, with signed and int where they say nothing more."""
+    words = " ".join(sorted(w for w in text.split() if w != "const"))
+    words = re.sub("(long|short) signed$", r"\1", re.sub("int (?=long|short|signed|unsigned)", "", words))
+    if (found := IN_ORDER.get(words)) is None:
         raise ArgumentError(f"{text!r} is no type of a number in {whole!r}", hint=f"Known are {', '.join(TYPES)}.")
     return found
 
