@@ -3,6 +3,7 @@
 # pyright: reportUnknownLambdaType=false
 from __future__ import annotations
 
+import builtins
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from stele.arrays.looking import is_traced
+from stele.arrays.opensize import OpenSize, plain
 from stele.arrays.tensor import Tensor
 from stele.eager.handle import TRACING
 from stele.errors import ArgumentError
@@ -20,20 +22,23 @@ from stele.ir.graph import Array
 from stele.ir.origin import here, lines
 from stele.ops.arguments import flag, function
 from stele.ops.called import Called, Code
+from stele.ops.generate import quantity
 from stele.tracing import tree
 
 __all__ = ("breakpoint", "callback", "print")
 
 @public
-def print(*what: Any, sep: str = " ", end: str = "\n", where: bool = True, **named: Any) -> None:
+def print(*what: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False, where: bool = True,
+          **named: Any) -> None:
     """Prints tensors and whatever else as `print` does, when the program runs, in the order in which it is written.
 
     In compiled functions it stands in the branch that is taken, in each step of a loop, and under `st.vmap` for one
-    example after the other. `what` is printed with `sep` between and `end` behind; where its first part is a text with
-    braces, it is what `str.format` makes of it with the others and those that are `named`. With `where` the line of the
-    call stands behind it. Tensors of any dtype and shape are shown as NumPy's arrays are. Raises TraceError for tensors
-    of `st.placeholder`, whose functions have no order, and in branches and loops that examples of `st.vmap` choose and
-    end for themselves; when it runs, ArgumentError for braces that it cannot fill.
+    example after the other. `what` is printed with `sep` between and `end` behind, to `file` (what sys.stdout is then),
+    which `flush` empties; where its first part is a text with braces, it is what `str.format` makes of it with the
+    others and those that are `named`. With `where` the line of the call stands behind it. Tensors of any dtype and
+    shape are shown as NumPy's arrays are, sizes, open ones too, as numbers. Raises TraceError for tensors of
+    `st.placeholder`, whose functions have no order, and in branches and loops that examples of `st.vmap` choose and end
+    for themselves; when it runs, ArgumentError for braces that it cannot fill.
 
     >>> @st.compile
     ... def f(x):
@@ -44,6 +49,7 @@ def print(*what: Any, sep: str = " ", end: str = "\n", where: bool = True, **nam
     y is [2. 4.] and its sum 6.0
     """
     place = f"    # {', '.join(lines(here()))}" if flag(where, "where of print") else ""
+    flag(flush, "flush of print")
 
     def show(*what: Any, **named: Any) -> None:
         first, *others = what or ("",)
@@ -55,7 +61,7 @@ def print(*what: Any, sep: str = " ", end: str = "\n", where: bool = True, **nam
                                     "for each of its braces; {:.2f} is for tensors of one element.") from error
         else:
             text = sep.join(map(str, [*what, *(f"{name}={x}" for name, x in named.items())]))
-        sys.stdout.write(f"{text}{place}{end}")
+        builtins.print(text, end=f"{place}{end}", file=file, flush=flush)
 
     called("print", show, what, named)
 
@@ -64,8 +70,8 @@ def print(*what: Any, sep: str = " ", end: str = "\n", where: bool = True, **nam
 def callback(f: Callable[..., Any], *what: Any, **named: Any) -> None:
     """Calls `f` with tensors as NumPy's arrays, when the program runs: for logs, plots, checks. Its result is dropped.
 
-    `what` and `named` are its arguments: those that are tensors, or containers of them, as they are then; others as
-    they are. Calls come in the order in which they are written, in loops once for each step, under `st.vmap` once for
+    `what` and `named` are its arguments: those that are tensors, or containers of them, as they are then, sizes (also
+    in a shape) as Python's numbers; others as they are. Calls come in the order in which they are written, in loops once for each step, under `st.vmap` once for
     each example. What f raises ends the program. Of any dtypes and shapes. What only f reads and fills, a list or
     attributes, is no reason to trace a function again, where f stands in the call itself, or in a variable of the
     function that only such calls use: a name, a method, a lambda, a functools.partial. Raises TraceError for tensors of
@@ -85,7 +91,7 @@ def callback(f: Callable[..., Any], *what: Any, **named: Any) -> None:
 
 @public
 def breakpoint(*what: Any, **named: Any) -> None:
-    """Stops in the debugger when the program gets there, where `what` and `named` are the numbers of tensors.
+    """Stops in the debugger when the program gets there, where `what` and `named` are the numbers of tensors and sizes.
 
     It is Python's own `breakpoint`, in a frame that holds the arguments under these names. Of any dtypes and shapes.
     Raises TraceError for tensors of `st.placeholder`. To step op by op, run the function inside of `with st.eager():`.
@@ -111,22 +117,26 @@ def __dir__() -> list[str]:
 
 
 def called(name: str, f: Callable[..., Any], what: Sequence[Any], named: dict[str, Any]) -> None:
-    """f on the numbers of tensors: now where they are known, else when the program gets here."""
+    """f on the numbers of tensors and sizes: now where they are known, else when the program gets here."""
     leaves, spec = tree.flatten((tuple(what), named))
-    places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-    run = partial(whole, f, spec, leaves, places)
-    if TRACING.get() is None:
-        if any(is_traced(leaves[k].value) for k in places):
+    is_later = TRACING.get() is not None
+    given = {k: x if isinstance(x, Tensor) else Tensor(quantity(plain(x))) for k, x in enumerate(leaves)
+             if isinstance(x, Tensor) or (is_later and isinstance(x, OpenSize))}
+    run = partial(whole, f, spec, leaves, list(given))
+    if not is_later:
+        if any(is_traced(x.value) for x in given.values()):
             raise no_order(name)
-        run(*(leaves[k].numpy() for k in places))
+        run(*(x.numpy() for x in given.values()))
         return
     code = Code(f"debug.{name}", lambda turn, *x: (run(*x), turn + np.int64(1))[1], lambda turn, *x: turn, in_turn=f)
-    TURN.value = Called(code.name, code)(TURN.value, *(leaves[k].detach().value for k in places))
+    TURN.value = Called(code.name, code)(TURN.value, *(x.detach().value for x in given.values()))
 
 
 def whole(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], places: Sequence[int], *x: Array
           ) -> None:
-    """f on its arguments, with numbers in the place of tensors; they are copies, which it may keep."""
-    given = dict(zip(places, x))
-    what, named = tree.unflatten(spec, [np.array(given[k]) if k in given else leaf for k, leaf in enumerate(leaves)])
+    """f on its arguments, with numbers in the place of tensors, copies which it may keep, and in that of sizes."""
+    filled = list(leaves)
+    for k, a in zip(places, x):
+        filled[k] = np.array(a) if isinstance(leaves[k], Tensor) else int(a)
+    what, named = tree.unflatten(spec, filled)
     f(*what, **named)

@@ -1,6 +1,8 @@
 """Functions of a user's as ops, and prints and callbacks of programs: in every style, in order."""
 from __future__ import annotations
 
+import io
+import sys
 import threading
 from typing import Any
 
@@ -289,9 +291,68 @@ def test_callbacks_keep_what_they_get_and_end_the_program_with_their_errors() ->
         st.debug.print(st.placeholder((2,)))
 
 
-def test_a_breakpoint_stops_with_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
+SIZED: dict[str, Any] = {
+    "alone": lambda say, x: say(x.shape[0], x.shape, x.size),
+    "beside tensors": lambda say, x: say(x.sum(), n=x.shape[0] + 1),
+    "in containers": lambda say, x: say({"a": [x.shape, (x.shape[0] // 2, "text")]}),
+    "in a loop": lambda say, x: st.fori_loop(0, 2, lambda k, y: (say(k, x.shape), y + 1)[1], x.sum()),
+    "in a branch": lambda say, x: st.cond(x.sum() > 0, lambda: (say(x.shape), x)[1], lambda: x),
+    "under vmap": lambda say, x: st.vmap(lambda r: (say(r, x.shape), r)[1])(x[:2])}
 
+
+@pytest.mark.parametrize("place", SIZED)
+def test_sizes_arrive_as_numbers_at_every_size(place: str) -> None:
+    seen: list[Any] = []
+
+    def f(x: Any) -> Any:
+        SIZED[place](lambda *what, **named: st.debug.callback(lambda *a, **b: seen.append((a, b)), *what, **named), x)
+        return x * 2
+
+    compiled, sizes = st.compile(f), (4, 5, 7)
+    for n in sizes:
+        compiled(st.ones(n))
+    found, seen[:] = list(seen), []
+    for n in sizes:
+        f(st.ones(n))
+    assert repr(found) == repr(seen) and seen and compiled.traces == 2
+
+
+def test_sizes_are_printed_and_stopped_at_as_numbers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+                                                     ) -> None:
+    stops: list[Any] = []
+    monkeypatch.setattr(sys, "breakpointhook", lambda: stops.append(sys._getframe(1).f_locals["what"]))
+
+    @st.compile
+    def f(x: Any) -> Any:
+        st.debug.print("{:4d} {s}", x.shape[0], s=x.shape, where=False)
+        st.debug.breakpoint(x.shape)
+        return x * 2
+
+    for n in (4, 5, 6):
+        f(st.ones(n))
+    assert capsys.readouterr().out.splitlines() == [f"{n:4d} ({n},)" for n in (4, 5, 6)]
+    assert stops == [((n,),) for n in (4, 5, 6)] and f.traces == 2
+
+
+def test_prints_go_to_a_file_as_those_of_python_do(capsys: pytest.CaptureFixture[str]) -> None:
+    class Flushed(io.StringIO):
+        flushed = 0
+
+        def flush(self) -> None:
+            self.flushed += 1
+
+    to = Flushed()
+    f = st.compile(lambda x: (st.debug.print(x, file=to, flush=True, end="!", where=False), x)[1])
+    f(st.ones(2)), f(st.ones(2))
+    st.debug.print("now", file=to, where=False)
+    st.compile(lambda x: (st.debug.print(x, file=sys.stderr, where=False), x)[1])(st.ones(1))
+    assert to.getvalue() == "[1. 1.]![1. 1.]!now\n" and to.flushed == 2
+    assert tuple(capsys.readouterr()) == ("", "[1.]\n")
+    with pytest.raises(ArgumentError, match="flush of print"):
+        st.debug.print("x", flush="yes")
+
+
+def test_a_breakpoint_stops_with_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     stops: list[dict[str, Any]] = []
     monkeypatch.setattr(sys, "breakpointhook", lambda: stops.append(sys._getframe(1).f_locals["named"]))
     st.compile(lambda x: (st.debug.breakpoint(y=x * 2), x)[1])(st.tensor(3.0))
