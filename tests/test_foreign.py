@@ -237,6 +237,18 @@ def test_a_formula_fuses() -> None:
         with pytest.raises(ArgumentError, match="formula of foreign gives"):
             st.foreign(f, signature, formula=formula)
     assert st.foreign(C.abs, "int(int)", formula=st.abs)(-3).item() == 3
+    assert st.foreign(C.fmax, "double(double, double)", formula=st.maximum)(2.0, [1.0, 3.0]).tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize(("formula", "says"), [
+    (lambda x: st.sqrt((x * x).sum()), r"gives the shape \(\) for operands of \(4,\).*function of an element"),
+    (lambda x: 1.0, r"gives the shape \(\)"), (lambda x: st.abs(x)[None], r"gives the shape \(1, 4\)"),
+    (lambda x: st.abs(st.sort(x)), r"gives 1.5 at 0.25, the function 0.25"),
+    (lambda x: st.abs(st.cumsum(x, 0)), r"gives 1.25 at -1.5, the function 1.5.*of each element"),
+    (lambda x: st.sqrt((x * x).mean()) + 0 * x, "of each element")])
+def test_formulas_are_of_an_element(formula: Any, says: str) -> None:
+    with pytest.raises(ArgumentError, match=f"formula of foreign .*{says}"):
+        st.foreign(C.fabs, "double(double)", formula=formula)
 
 
 def test_functions_of_others() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele.errors import ArgumentError, GraphError, TraceError
+from stele.errors import ArgumentError, GraphError, ShapeError, TraceError
 
 
 @st.op(vjp=lambda g, y, x: g * 3 * x ** 2)
@@ -181,6 +181,54 @@ def test_faults_teach() -> None:
     for run in (lambda: st.op(fails)(st.ones(2)).numpy(), lambda: st.compile(st.op(fails))(st.ones(2))):
         with pytest.raises(KeyError, match="own"):
             run()
+
+
+@pytest.mark.parametrize("run", [lambda f: f, st.compile, lambda f: st.compile(f, dims={"x": {0: "n"}})])
+@pytest.mark.parametrize(("rule", "says"), [
+    (lambda x: ((x.shape[0] / 2,), x.dtype), "be a whole number, got float: 3.0"),
+    (lambda x: [x, ((2.5,), x.dtype)], "be a whole number, got float: 2.5"),
+    (lambda x: (("a",), x.dtype), "be a whole number, got str: 'a'"),
+    (lambda x: ("3", x.dtype), "be a whole number or a sequence of them, got str: '3'"),
+    (lambda x: (None, x.dtype), "be a whole number, got NoneType"),
+    (lambda x: ((-1,), x.dtype), "be at least 0, got -1")])
+def test_sizes_of_a_shape_rule_are_whole_numbers(rule: Any, says: str, run: Any) -> None:
+    halves = st.op(shape=rule)(cube)
+    with pytest.raises((ArgumentError, ShapeError), match=f"every size of .* the rule of cube returns must {says}"):
+        run(lambda x: halves(x))(st.ones(6))
+
+
+def test_a_shape_of_one_axis_is_its_size() -> None:
+    for size in (2, np.int64(2), [2]):
+        assert st.op(shape=lambda x, size=size: (size, "float32"))(lambda x: x[:2])(st.ones(6)).shape == (2,)
+
+
+@pytest.mark.parametrize(("f", "says"), [
+    (lambda x: x[:1], r"float32\[1\] where its shape rule says float32\[2\].*Return an array of \[2\], or give @st.op"),
+    (lambda x: x.astype("f8"), r"float64\[2\] where .*Return y.astype\('float32'\), or give @st.op the shape rule"),
+    (lambda x: [1.0, 2.0], r"a list where .*Return an array of NumPy: np.asarray\(y, 'float32'\)"),
+    (lambda x: None, r"None where .*Return an array of NumPy"),
+    (lambda x: st.ones(2), r"a Tensor where .*Return an array of NumPy"),
+    (lambda x: (x, x), r"a tuple where .*Several results need a shape rule that returns a list")])
+def test_results_that_the_rule_does_not_say_are_told_what_to_return(f: Any, says: str) -> None:
+    for run in (st.op(f), st.compile(st.op(f))):
+        with pytest.raises(GraphError, match=f"returns {says}"):
+            run(st.ones(2)).numpy()
+
+
+def test_methods_are_no_ops() -> None:
+    with pytest.raises(ArgumentError, match=r"A.f is a method, and its self is no array.* outside of the class"):
+        class A:    # pyright: ignore[reportUnusedClass]
+            @st.op
+            def f(self, x: Any) -> Any:
+                return x
+
+    class B:
+        @staticmethod
+        @st.op
+        def f(x: Any) -> Any:
+            return x + 1
+
+    assert B.f(st.ones(2)).tolist() == [2.0, 2.0]
 
 
 def test_prints_come_in_order_with_their_lines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from stele.ir.door import public
 from stele.ir.graph import Item, Value
 from stele.ir.types import TupleType, Type, dtype
 from stele.ops.arguments import flag, function, parameters, whole
+from stele.ops.arguments import shape as sizes
 from stele.ops.called import Called, Code, Result
 from stele.tracing.state import Opaque, exact
 
@@ -42,9 +43,10 @@ def op(f: Callable[..., Any] | None = None, /, *, shape: Callable[..., Any] | No
     written in functions of tensors: `vjp(g, y, *x)` returns the cotangents of the operands (a tuple where there are
     several, None for zero) for that of the result, or `jvp(dx, y, *x)` the tangent of the result for a tuple of theirs;
     either is enough for both modes. Where f is `vectorized`, further axes in front of all operands are such axes of the
-    result, and `st.vmap` calls it once; else once for each place. It is called as often as its results are needed,
-    which may be never. Raises GraphError where it returns what the rule does not say and where a derivative is asked
-    for that nobody said; ArgumentError for what is no function, for two derivatives, and for tensors and lists by name.
+    result, and `st.vmap` calls it once, its shape rule too, with specs that have these axes; else once for each place.
+    It is called as often as its results are needed, which may be never. Raises GraphError where it returns what the
+    rule does not say and where a derivative is asked for that nobody said; ArgumentError for what is no function, for
+    methods, for two derivatives, for sizes that are no whole numbers, and for tensors and lists by name.
 
     >>> @st.op(vjp=lambda g, y, x: g * 3 * x ** 2)
     ... def cube(x):
@@ -79,25 +81,23 @@ class Says(NamedTuple):
     jvp: Callable[..., Any] | None
     vectorized: bool
 
-    def types(self, *x: Type) -> Result:
-        """The types of the results."""
+    def types(self, name: str, *x: Type) -> Result:
+        """The types of the results of the op of this name."""
         if self.shape is None:
             if self.like >= len(x):
                 raise ArgumentError(f"op says that the result is like operand {self.like} of {len(x)}")
             return x[self.like]
         made = self.shape(*x)
-        return TupleType(tuple(map(spec, made))) if isinstance(made, list) else spec(made)
+        return TupleType(tuple(spec(name, t) for t in made)) if isinstance(made, list) else spec(name, made)
 
 
-def spec(x: Any) -> Type:
-    """A type as a shape rule says it."""
-    if isinstance(x, Type | Tensor):
-        return Type(x.dtype, tuple(plain(x.shape)))
-    pair: tuple[Any, ...] = x if isinstance(x, tuple) else ()    # pyright: ignore[reportUnknownVariableType]
+def spec(name: str, x: Any) -> Type:
+    """A type as the shape rule of the op of this name says it."""
+    pair: tuple[Any, ...] = (x.shape, x.dtype) if isinstance(x, Type | Tensor) else x if isinstance(x, tuple) else ()
     if len(pair) != 2:
         raise ArgumentError(f"a shape rule returns a spec or a pair (shape, dtype), got {kind(x)}",
                             hint="Several results are a list of those.")
-    return Type(dtype(pair[1]), tuple(plain(pair[0])))
+    return Type(dtype(pair[1]), plain(sizes(pair[0], f"the shape that the rule of {name} returns")))
 
 
 class Codes(Opaque):
@@ -129,8 +129,8 @@ def with_options(f: Callable[..., Any], how: Says, options: dict[str, Any]) -> C
     says = how._replace(**{name: ruled(rule, options) for name, rule in (
         ("shape", how.shape), ("vjp", how.vjp), ("jvp", how.jvp)) if rule is not None and options})
     given = f"({', '.join(f'{name}={x!r}' for name, x in sorted(options.items()))})" if options else ""
-    code = Code(f"{f.__module__}.{f.__qualname__}{given}", partial(f, **options) if options else f, says.types,
-                how.vectorized, defined=True)
+    code = Code(f"{f.__module__}.{f.__qualname__}{given}", partial(f, **options) if options else f,
+                partial(says.types, f.__name__), how.vectorized, defined=True)
 
     @wraps(f)
     def plainly(*x: Any) -> Any:
@@ -173,7 +173,12 @@ def differentiable(f: Callable[..., Any], vjp: Callable[..., Any] | None, jvp: C
 
 
 def written(f: Callable[..., Any], how: Says) -> Callable[..., Any]:
-    """The op of a function."""
+    """The op of a function. Raises ArgumentError for a method, whose first argument is no array."""
+    place, form = f.__qualname__.rpartition(".")[0], parameters(f)
+    first = next(iter(form.parameters), "") if form and place and not place.endswith("<locals>") else ""
+    if first in ("self", "cls"):
+        raise ArgumentError(f"{f.__qualname__} is a method, and its {first} is no array",
+                            hint="Write the op as a function outside of the class.")
     codes = Codes(f, how)
     return public(wraps(f)(lambda *x, **options: codes.of(options)(*x)))
 

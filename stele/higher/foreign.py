@@ -112,13 +112,16 @@ def meant(plainly: Callable[..., Any], formula: Callable[..., Any], p: Prototype
     if p.returns is None:
         raise ArgumentError("a formula stands for a function of numbers, this one takes arrays", hint="Write vjp=.")
     returns: DType = p.returns
-    for k in range(len(SAMPLES)):
-        x = [tensor(sample(k + j, o.dtype), dtype=o.dtype) for j, o in enumerate(p.operands)]
-        want, got = np.asarray(plainly(*x)), np.asarray(formula(*x))
-        if not np.allclose(want, got, rtol=1e-5, atol=1e-6, equal_nan=True):
-            place = ", ".join(str(a.numpy()) for a in x)
-            raise ArgumentError(f"formula of foreign gives {got} at {place}, the function {want}",
-                                hint="Write a formula that says the same, or vjp=.")
+    x = [tensor([sample(k + j, o.dtype) for k in range(len(SAMPLES))], dtype=o.dtype) for j, o in enumerate(p.operands)]
+    want, got = np.asarray(plainly(*x)), np.asarray(formula(*x))
+    if got.shape != want.shape:
+        raise ArgumentError(f"formula of foreign gives the shape {got.shape} for operands of {want.shape}",
+                            hint="A formula is a function of an element: write one without sums and the like, or vjp=.")
+    if (differs := ~np.isclose(want, got, rtol=1e-5, atol=1e-6, equal_nan=True)).any():
+        k = differs.argmax()
+        place = ", ".join(str(a.numpy()[k]) for a in x)
+        raise ArgumentError(f"formula of foreign gives {got[k]} at {place}, the function {want[k]}",
+                            hint="Write a formula that says the same of each element, or vjp=.")
     return wraps(plainly)(lambda *x: constant(formula(*fitted(p, x))).astype(returns))
 
 

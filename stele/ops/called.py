@@ -121,11 +121,14 @@ def refuse_turns(graphs: Iterable[Graph], what: str) -> None:
 def fitted(name: str, y: Any, t: Type) -> Array:
     """A result of the type that it has to have."""
     if not isinstance(y, np.ndarray | np.generic | bool | int | float | complex):
-        raise GraphError(f"{name} returns {kind(y)} where its shape rule says {t}")
+        raise GraphError(f"{name} returns {kind(y)} where its shape rule says {t}", hint="Several results need a shape "
+                         "rule that returns a list." if isinstance(y, tuple) else
+                         f"Return an array of NumPy: np.asarray(y, {t.dtype.name!r}).")
     array = np.asarray(y)
     if array.dtype != t.dtype.numpy or array.shape != t.shape:
+        what = f"an array of {list(t.shape)}" if array.dtype == t.dtype.numpy else f"y.astype({t.dtype.name!r})"
         raise GraphError(f"{name} returns {array.dtype}{list(array.shape)} where its shape rule says {t}",
-                         hint=f"Convert it with y.astype({t.dtype.name!r}), or give @st.op the shape rule that holds.")
+                         hint=f"Return {what}, or give @st.op the shape rule that holds.")
     return array
 
 
