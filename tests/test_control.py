@@ -167,6 +167,33 @@ def test_random_numbers_are_those_of_what_ran(style: str, x: float) -> None:
 
 
 @pytest.mark.parametrize("style", [lambda f: f, st.compile, st.eager()])
+def test_what_the_test_of_a_loop_does_is_done_each_time(style: Any) -> None:
+    seen: list[Any] = []
+    count = st.tensor(0)
+
+    def test(s: Any) -> Any:
+        count.add_(1)
+        st.debug.callback(lambda x: seen.append(("test", float(x))), s["x"])
+        return s["x"] + st.rand() < 10
+
+    def body(s: Any) -> Any:
+        st.debug.callback(lambda x: seen.append(("body", float(x))), s["x"])
+        return {"x": s["x"] * 2, "n": s["n"] + 1}
+
+    st.manual_seed(0)
+    run = style(lambda x: st.while_loop(test, body, {"x": x, "n": 0}))
+    for x, times in ((3.0, 2), (20.0, 0)):
+        seen.clear()
+        made = run(st.tensor(x))
+        assert (float(made["x"]), int(made["n"])) == (x * 2 ** times, times)
+        assert seen == [(name, x * 2 ** k) for k in range(times + 1) for name in ("test", "body")][:-1]
+    assert int(count) == 4
+    loop = lambda x: st.while_loop(lambda s: (st.debug.callback(seen.append, s), s < 10)[1], lambda s: s * 2, x)
+    seen.clear()
+    assert float(style(st.grad(loop))(st.tensor(3.0))) == 4 and [float(x) for x in seen] == [3.0, 6.0, 12.0]
+
+
+@pytest.mark.parametrize("style", [lambda f: f, st.compile, st.eager()])
 def test_what_is_rebound_outside_is_rebound_where_it_ran(style: Any) -> None:
     seen, total = st.tensor(0), st.zeros(2)
 
@@ -235,8 +262,8 @@ BAD: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
                         r"returns \[float32\[\]\] where it was given \(float32\[\],\)"),
     "endless":         (lambda: st.while_loop(lambda s: st.tensor(2) < 3, lambda s: s * 2, 1.0), TraceError,
                         "never end"),
-    "a drawn test":    (lambda: st.while_loop(lambda s: s + st.rand() < 3, lambda s: s + 1, 1.0), TraceError,
-                        "cond_fun of while_loop rebinds"),
+    "endless prints":  (lambda: st.while_loop(lambda s: (st.debug.print(s), st.tensor(2) < 3)[1], lambda s: s, 1.0),
+                        TraceError, "never end"),
     "a float index":   (lambda: st.switch(1.5, [lambda: 1]), DTypeError, "one whole number, got float32"),
     "no branches":     (lambda: st.switch(1, []), ArgumentError, "at least one branch"),
     "a float bound":   (lambda: st.fori_loop(0, 2.5, lambda i, s: s, 1), ArgumentError, "upper of fori_loop"),

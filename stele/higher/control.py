@@ -146,9 +146,10 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init:
     """The first state for which `cond_fun(state)` does not hold: `init`, and `state = body_fun(state)` until then.
 
     init and what body_fun returns may be tensors or containers of tensors; the state keeps its types. The loop is one
-    op of the graph, and one loop of the machine in a compiled program. What body_fun rebinds outside, such as the state
-    of random numbers, is carried along. Of any dtypes. Raises DTypeError where cond_fun gives no bool, ShapeError where
-    the state comes out with another type than it goes in, TraceError where cond_fun looks at nothing that is carried.
+    op of the graph, and one loop of the machine in a compiled program. What they rebind outside, such as the
+    state of random numbers, is carried along, and prints and callbacks come each time, in order. Of any dtypes. Raises
+    DTypeError where cond_fun gives no bool, ShapeError where the state comes out with another type than it goes in,
+    TraceError where cond_fun looks at nothing that is carried.
 
     >>> st.while_loop(lambda s: s[1] < 100, lambda s: (s[0] + 1, s[1] * 3), (0, 1))
     (tensor(5), tensor(243))
@@ -181,15 +182,22 @@ def looped(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any
         entry, again = inside(types, kind), inside(types, kind)
         truth = tested.run(entry[count:], lambda: test(state.tree(entry[:count])))
         if tested.missed:
-            raise TraceError(f"{names[0]} rebinds a tensor from outside, such as the state of random numbers",
-                             hint=f"Do it in {names[1]}, and carry what the test looks at in the state.")
-        new = stepped.run(again[count:], lambda: state.again(names[1], body_fun(state.tree(again[:count]))))
+            return ()
         if not isinstance(truth.op, Literal) and not any(v in entry for v in walk([truth])):
             raise TraceError(f"{names[0]} looks at nothing that the loop carries: once begun it would never end",
                              hint="Carry what it looks at in the state, and change it in the loop.")
+        if tested.written:
+            return ()
+        new = stepped.run(again[count:], lambda: state.again(names[1], body_fun(state.tree(again[:count]))))
         return repeat((entry, (truth,)), (again, (*new, *stepped.left)), start, {*tested.known, *stepped.known})
 
+    def step(s: Any) -> Any:
+        return (y := tree.unflatten(state.spec, state.next(names[1], body_fun(s[0])))), test(y)
+
     bodies, last = enter(names, build)
+    if bodies[0].written:       # what the body does is carried: it tests, and carries whether the test holds
+        x = tree.unflatten(state.spec, state.given)
+        return looped(lambda s: s[1], step, (x, test(x)), names)[0]
     last = bodies[1].rebind(last[len(state.values):], last[:len(state.values)])
     differentiable = (operands.differentiable or any(body.differentiable for body in bodies)) and GRAD.get()
     return state.tensors(last, differentiable)
