@@ -74,6 +74,8 @@ class Names(Record):
 
     def __call__(self, text: str) -> tuple[str, ...]:
         names, known = tuple(filter(None, text.split(","))), self.known()
+        if not names:
+            raise UsageError(f"a list of {self.what}s needs a name, got {text!r}. Leave the option out for all.")
         for name in names:
             if name not in known:
                 raise UsageError(f"a {self.what} needs to be one of {', '.join(dict.fromkeys(known))}, got {name!r}."
@@ -262,9 +264,11 @@ def weights(path: Path) -> Path:
 
 
 def new_file(path: Path) -> Path:
-    """A file in a folder that is there."""
+    """A file in a folder that is there, and no folder itself."""
     if not path.parent.is_dir():
         raise UsageError(f"a file to write needs an existing folder, got {path.parent}. Make it first.")
+    if path.is_dir():
+        raise UsageError(f"a file to write needs a name of its own, got the folder {path}. Write a name behind it.")
     return path
 
 
@@ -272,9 +276,7 @@ def new_array(path: Path) -> Path:
     """A file of one array, in a folder that is there."""
     if path.suffix != ".npy":
         raise UsageError(f"--out needs a file name ending in .npy, got {path}.")
-    if not path.parent.is_dir():
-        raise UsageError(f"--out needs an existing folder to write to, got {path.parent}. Make it first.")
-    return path
+    return new_file(path)
 
 
 def new_folder(path: Path) -> Path:
