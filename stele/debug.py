@@ -49,7 +49,6 @@ def print(*what: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: 
     y is [2. 4.] and its sum 6.0
     """
     place = f"    # {', '.join(lines(here()))}" if flag(where, "where of print") else ""
-    flag(flush, "flush of print")
 
     def show(*what: Any, **named: Any) -> None:
         first, *others = what or ("",)
@@ -71,10 +70,11 @@ def callback(f: Callable[..., Any], *what: Any, **named: Any) -> None:
     """Calls `f` with tensors as NumPy's arrays, when the program runs: for logs, plots, checks. Its result is dropped.
 
     `what` and `named` are its arguments: those that are tensors, or containers of them, as they are then, sizes (also
-    in a shape) as Python's numbers; others as they are. Calls come in the order in which they are written, in loops once for each step, under `st.vmap` once for
-    each example. What f raises ends the program. Of any dtypes and shapes. What only f reads and fills, a list or
-    attributes, is no reason to trace a function again, where f stands in the call itself, or in a variable of the
-    function that only such calls use: a name, a method, a lambda, a functools.partial. Raises TraceError for tensors of
+    in a shape) as Python's numbers; others as they are. Calls come in the order in which they are written, in loops
+    once for each step, under `st.vmap` once for each example. What f raises ends the program. Of any dtypes and shapes.
+    What only f reads and fills, a list or attributes, is no reason to trace a function again, where f stands in the
+    call itself, or in a variable of the function that only such calls use: a name, a method, a lambda, a
+    functools.partial. Raises TraceError for tensors of
     `st.placeholder`, for a list or dict among the arguments of a compiled function that f holds itself, which no later
     call would fill, and in branches and loops that examples of `st.vmap` choose and end for themselves; ArgumentError
     for what is no function.
@@ -135,8 +135,6 @@ def called(name: str, f: Callable[..., Any], what: Sequence[Any], named: dict[st
 def whole(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], places: Sequence[int], *x: Array
           ) -> None:
     """f on its arguments, with numbers in the place of tensors, copies which it may keep, and in that of sizes."""
-    filled = list(leaves)
-    for k, a in zip(places, x):
-        filled[k] = np.array(a) if isinstance(leaves[k], Tensor) else int(a)
-    what, named = tree.unflatten(spec, filled)
+    given = {k: np.array(a) if isinstance(leaves[k], Tensor) else int(a) for k, a in zip(places, x)}
+    what, named = tree.unflatten(spec, [given.get(k, leaf) for k, leaf in enumerate(leaves)])
     f(*what, **named)

@@ -335,7 +335,8 @@ def test_what_is_of_this_process_alone_is_not_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("signature", "says"), [
-    ("double", "is no signature"), (" (double)", "is no signature"), ("double(double", "is no signature"), ("double(complex)", "'complex' is no type"),
+    ("double", "is no signature"), (" (double)", "is no signature"), ("double(double", "is no signature"),
+    ("double(complex)", "'complex' is no type"),
     ("void(double)", "has no result"), ("double(const double x[n])", "has no result"),
     ("double(double *x)", "how many numbers"), ("void(double y[n])", "what n is"),
     ("double(const double x[n], double y[n])", "returns a number and writes arrays"),

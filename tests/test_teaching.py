@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -52,12 +54,15 @@ STYLES: dict[str, Callable[[Any], Any]] = {
     "compiled": st.compile,
     "compiled inside": lambda model: st.compile(lambda x: model(x)),
     "gradient": lambda model: st.grad(lambda x: model(x).sum()),
+    "mapped": lambda model: st.compile(lambda x: st.map(st.compile(model), x[None])),
 }
 
 
+@pytest.mark.parametrize("mode", [nullcontext, st.eager])
 @pytest.mark.parametrize("style", STYLES)
-def test_shape_errors_in_a_module_name_its_path_and_the_line(style: str) -> None:
-    error = raised(lambda: STYLES[style](Net())(st.ones(2, 4)))
+def test_shape_errors_in_a_module_name_its_path_and_the_line(style: str, mode: Any) -> None:
+    with mode():
+        error = raised(lambda: STYLES[style](Net())(st.ones(2, 4)))
     line = Pair.forward.__code__.co_firstlineno + 1
     assert f"at {__file__.rpartition('/')[2]}:{line} (blocks.1.fc2)" in str(error)
     assert "takes 4 features" in str(error) and "(2, 8)" in str(error)
@@ -70,8 +75,9 @@ def test_the_users_own_errors_lose_our_frames_and_nothing_else() -> None:
         def forward(self, x: Any) -> Any:
             return {}["key"]
 
-    for f in (Broken(), st.compile(Broken()), st.grad(Broken())):
-        error = raised(lambda: f(st.ones(2)))  # noqa: B023 (called at once)
+    for f, mode in product((Broken(), st.compile(Broken()), st.grad(Broken())), (nullcontext, st.eager)):
+        with mode():
+            error = raised(lambda: f(st.ones(2)))  # noqa: B023 (called at once)
         assert isinstance(error, KeyError) and house(error) == []
         assert traceback.extract_tb(error.__traceback__)[-1].name == "forward"
 

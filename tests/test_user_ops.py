@@ -217,7 +217,7 @@ def test_results_that_the_rule_does_not_say_are_told_what_to_return(f: Any, says
 
 def test_methods_are_no_ops() -> None:
     with pytest.raises(ArgumentError, match=r"A.f is a method, and its self is no array.* outside of the class"):
-        class A:    # pyright: ignore[reportUnusedClass]
+        class A:
             @st.op
             def f(self, x: Any) -> Any:
                 return x
@@ -397,7 +397,7 @@ def test_prints_go_to_a_file_as_those_of_python_do(capsys: pytest.CaptureFixture
     assert to.getvalue() == "[1. 1.]![1. 1.]!now\n" and to.flushed == 2
     assert tuple(capsys.readouterr()) == ("", "[1.]\n")
     with pytest.raises(ArgumentError, match="flush of print"):
-        st.debug.print("x", flush="yes")
+        st.debug.print("x", **{"flush": "yes"})
 
 
 def test_a_breakpoint_stops_with_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:

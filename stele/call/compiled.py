@@ -158,9 +158,10 @@ class Compiled(Opaque, Generic[P, R]):
                          hint="Call it once with its arguments, each a tensor of its own.")
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if TRACING.get() is not None or is_stepping():
-            return self.function(*args, **kwargs)
+        is_plain = TRACING.get() is not None or is_stepping()
         try:
+            if is_plain:
+                return self.function(*args, **kwargs)
             if not kwargs and (made := self.latest(args)) is not MISS:
                 return made
             leaves, spec = tree.flatten((args, kwargs), self.variants.is_apart, shared=True)
@@ -177,9 +178,9 @@ class Compiled(Opaque, Generic[P, R]):
                 made = self.variants.call(key, leaves, spec)
             return made.into((args, kwargs)) if type(made) is Refilled else made
         except Exception as error:
-            if isinstance(error, OutOfMemory):
+            if isinstance(error, OutOfMemory) and not is_plain:
                 name_largest(error, (v for graph in self.graphs[-1:] for v in graph))
-            if isinstance(error, NotANumber):
+            if isinstance(error, NotANumber) and not is_plain:
                 error.asked = f"call {sum([program.calls for program in self.programs])} of {self.variants.name}"
             leaving(error)
             raise

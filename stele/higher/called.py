@@ -16,8 +16,7 @@ from stele.higher.custom import custom_gradient, custom_jvp
 from stele.ir.door import public
 from stele.ir.graph import Item, Value
 from stele.ir.types import TupleType, Type, dtype
-from stele.ops.arguments import flag, function, parameters, whole
-from stele.ops.arguments import shape as sizes
+from stele.ops.arguments import flag, function, parameters, whole, wholes
 from stele.ops.called import Called, Code, Result
 from stele.tracing.state import Opaque, exact
 
@@ -97,7 +96,7 @@ def spec(name: str, x: Any) -> Type:
     if len(pair) != 2:
         raise ArgumentError(f"a shape rule returns a spec or a pair (shape, dtype), got {kind(x)}",
                             hint="Several results are a list of those.")
-    return Type(dtype(pair[1]), plain(sizes(pair[0], f"the shape that the rule of {name} returns")))
+    return Type(dtype(pair[1]), plain(wholes(pair[0], f"every size of the shape that the rule of {name} returns", 0)))
 
 
 class Codes(Opaque):

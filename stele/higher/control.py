@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from stele.arrays import functions as F
@@ -197,7 +198,7 @@ def looped(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any
     bodies, last = enter(names, build)
     if bodies[0].written:       # what the body does is carried: it tests, and carries whether the test holds
         x = tree.unflatten(state.spec, state.given)
-        return looped(lambda s: s[1], step, (x, test(x)), names)[0]
+        return looped(itemgetter(1), step, (x, test(x)), names)[0]
     last = bodies[1].rebind(last[len(state.values):], last[:len(state.values)])
     differentiable = (operands.differentiable or any(body.differentiable for body in bodies)) and GRAD.get()
     return state.tensors(last, differentiable)

@@ -42,9 +42,9 @@ TYPES: dict[str, DType] = {
     **{f"{t}_t": t_ for t, t_ in (("int8", int8), ("int16", int16), ("int32", int32), ("int64", int64), (
         "uint8", uint8), ("uint16", uint16), ("uint32", uint32), ("uint64", uint64))}}
 IN_ORDER = {" ".join(sorted(name.split())): t for name, t in TYPES.items()}
-NO_NAMES = {*" ".join(TYPES).split(), *(
-    "auto break case char complex const continue default do else enum extern for goto if imaginary inline register "
-    "restrict return sizeof static struct switch typedef union void volatile while").split()}
+NO_NAMES = {*" ".join((*TYPES, "auto break case char complex const continue default do else enum extern for goto if",
+                       "imaginary inline register restrict return sizeof static struct switch typedef union void",
+                       "volatile while")).split()}
 PARAMETER = re.compile(r"([\w\s]+?)(\s*\*\s*\w*)?((?:\s*\[[^\]]*\])*)\s*")
 FUNCTION = re.compile(r"\s*(\w[\w\s]*?)\s*(?:\(\s*\*\s*\w*\s*\)\s*)?\((.*)\)\s*;?\s*", re.DOTALL)
 OWN = "of_c__"       # before the names of sizes in a prototype: those of programs are others
