@@ -119,8 +119,8 @@ def meant(plainly: Callable[..., Any], formula: Callable[..., Any], p: Prototype
                             hint="A formula is a function of an element: write one without sums and the like, or vjp=.")
     if (differs := ~np.isclose(want, got, rtol=1e-5, atol=1e-6, equal_nan=True)).any():
         k = differs.argmax()
-        raise ArgumentError(f"formula of foreign gives {got[k]} at {', '.join(str(a.numpy()[k]) for a in x)}, the function "
-                            f"{want[k]}", hint="Write a formula that says the same of each element, or vjp=.")
+        raise ArgumentError(f"formula of foreign gives {got[k]} at {', '.join(str(a.numpy()[k]) for a in x)}, the "
+                            f"function {want[k]}", hint="Write a formula that says the same of each element, or vjp=.")
     return wraps(plainly)(lambda *x: constant(formula(*fitted(p, x))).astype(returns))
 
 
