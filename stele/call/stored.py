@@ -206,7 +206,8 @@ class Recorder:
                 found = "Leave it out of what is saved, or return what it is to see." if op.found.in_turn else (
                     "Functions of @st.op are found, each of a name of its own and of plain options, and under st.vmap "
                     "those that are vectorized=True.")
-                raise DataError(f"{self.name} calls {op.function} in Python, which no other process finds by its name",
+                name = op.name if op.found.in_turn else op.function
+                raise DataError(f"{self.name} calls {name} in Python, which no other process finds by its name",
                                 hint=found)
         try:
             text = show(graph)
