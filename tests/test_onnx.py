@@ -18,6 +18,7 @@ onnx = pytest.importorskip("onnx", reason="needs the onnx wheel: pip install 'st
 import onnx_graphs  # noqa: E402
 import onnx_suite  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 from stele.interop import onnx as so  # noqa: E402
 
@@ -142,6 +143,36 @@ def test_numbers_that_ops_look_at_are_constants(op: str, tmp_path: Path) -> None
     np.testing.assert_array_equal(st.compile(model)(x).numpy(), want)
     so.export(model, [x], tmp_path / "again.onnx")
     np.testing.assert_array_equal(so.load(tmp_path / "again.onnx")(x).numpy(), want)
+
+
+RESIZED = {     # attributes, what x and y are of, and the scales or sizes
+    "batch alone": ('mode = "cubic"', "float[b, 3, 8, 6]", "(x, , s)", "float[4] s = {1, 1, 2, 1.4}"),
+    "whole factors": ('mode = "nearest"', "float[b, 3, h, w]", "(x, , s)", "float[4] s = {1, 1, 2, 3}"),
+    "asymmetric": ('mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"',
+                   "float[b, 3, h, w]", "(x, , s)", "float[4] s = {1, 1, 2, 2}"),
+    "halves": ('mode = "linear"', "float[b, 3, h, w]", "(x, , s)", "float[4] s = {1, 1, 0.5, 1.5}"),
+    "corners": ('mode = "linear", coordinate_transformation_mode = "align_corners"', "float[b, 3, h, w]", "(x, , s)",
+                "float[4] s = {1, 1, 2, 2}"),
+    "sizes": ('mode = "linear"', "float[b, 3, 8, 6]", "(x, , , n)", "int64[2] s = {16, 9}"),
+}
+
+
+@pytest.mark.parametrize("name", RESIZED)
+def test_sizes_stay_open_where_images_are_resized(name: str, tmp_path: Path) -> None:
+    how, kind, given, values = RESIZED[name]
+    sizes = "i = Shape <start = 0, end = 2> (x) n = Concat <axis = 0> (i, s)" if name == "sizes" else ""
+    made = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 18]>
+        net ({kind} x) => (float[p, q, r, s] y) <{values}> {{{sizes} y = Resize <{how}> {given}}}""")
+    model = so.load(made)
+    compiled = st.compile(model, dims=model.dims)
+    so.export(model, [st.ones(2, 3, 8, 6)], tmp_path / "again.onnx", dims=model.dims)
+    again = so.load(tmp_path / "again.onnx")
+    for shape in ((2, 3, 8, 6), (3, 3, 8, 6), (1, 3, 8, 6), *([(2, 3, 5, 7)] if "h" in kind else [])):
+        x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+        want, = ReferenceEvaluator(made).run(None, {"x": x})
+        for f in (model, compiled, again):
+            np.testing.assert_allclose(f(st.tensor(x)), want, atol=1e-5, strict=True)
+    assert compiled.traces == 1
 
 
 PASSED = {

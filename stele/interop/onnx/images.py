@@ -21,7 +21,8 @@ FORMATS = ("JPEG", "JPEG2000", "BMP", "PNG", "TIFF", "WEBP", "PPM")    # those o
 
 
 def resize(c: Call, x: Any, *given: Any) -> Any:
-    """x in another size: each axis is multiplied with a matrix of weights, which the sizes alone decide."""
+    """x in another size: each axis is multiplied with a matrix of weights, which the sizes alone decide; open ones stay
+    open where the rest allows it."""
     given = given if c.version >= 11 else (None, *given)
     roi, scales, sizes = (*given, *[None] * (3 - len(given)))
     if c.version < 9 or c.node.op == "Upsample":
@@ -33,8 +34,8 @@ def resize(c: Call, x: Any, *given: Any) -> Any:
     if wanted is not None:
         factor, wanted = kept(c.get("keep_aspect_ratio_policy", "stretch"), wanted, n)
     else:
-        factor = [float(s) for s in (scales if isinstance(scales, list) else host(scales).tolist())]
-        wanted = [math.floor(np.float32(size) * np.float32(f)) for size, f in zip(n, factor)]    # 7 of 5 * 1.4
+        factor = [int(s) if s == s // 1 else s for s in (scales if isinstance(scales, list) else host(scales).tolist())]
+        wanted = [scaled(size, f) for size, f in zip(n, factor)]
     region = None if roi is None or not host(roi).size else host(roi).astype(np.float64).tolist()
     y = x
     for k, axis in enumerate(axes):
@@ -44,9 +45,21 @@ def resize(c: Call, x: Any, *given: Any) -> Any:
     return y.astype(x.dtype)
 
 
+def scaled(n: int, factor: float) -> int:
+    """A size times a factor, rounded down as float32 has it: 7 of 5 * 1.4. An open one stays open for halves and such."""
+    p, q = factor.as_integer_ratio()
+    return n * p // q if q <= 16 else math.floor(np.float32(n) * np.float32(factor))
+
+
+def ratio(size: int, n: int) -> float:
+    """What n is multiplied with to be a size: nobody asks for the numbers of open ones where it divides out."""
+    whole = size // n
+    return whole if whole * n == size else size / n
+
+
 def kept(policy: str, wanted: Sequence[int], n: Sequence[int]) -> tuple[list[float], list[int]]:
     """Scales and sizes, the same scale for all axes where the aspect is to be kept."""
-    scales = [w / size for w, size in zip(wanted, n)]
+    scales = list(map(ratio, wanted, n))
     if policy == "stretch":
         return scales, list(wanted)
     one = min(scales) if policy == "not_larger" else max(scales)
@@ -55,16 +68,20 @@ def kept(policy: str, wanted: Sequence[int], n: Sequence[int]) -> tuple[list[flo
 
 def resized(c: Call, x: Any, axis: int, size: int, scale: float, span: tuple[float, float]) -> Any:
     """x with one axis in another size."""
-    n, outside = x.shape[axis], c.get("extrapolation_value", 0.0)
-    at = coordinates(c, n, size, scale, span)
-    mode = c.get("mode", "nearest")
+    n, outside, mode = x.shape[axis], c.get("extrapolation_value", 0.0), c.get("mode", "nearest")
+    kit = st if is_open(c, n, size) else np
+    if kit is np:
+        n, size = int(n), int(size)
+    at = coordinates(c, kit, n, size, scale, span)
     beyond = (at < 0) | (at > n - 1) if c.get("coordinate_transformation_mode") == "tf_crop_and_resize" else None
     if mode == "nearest":
-        y = st.take(x, st.tensor(np.clip(nearest(c, at), 0, n - 1).astype(np.int64)), axis=axis)
+        y = st.take(x, st.asarray(kit.clip(nearest(c, kit, at), 0, n - 1).astype("int64")), axis=axis)
     else:
         wide = x if x.dtype.is_float else x.astype("float32")
         dtype = wide.dtype.name if wide.dtype.bits > 16 else "float32"
-        m = st.tensor(weights(c, at, n, min(scale, 1.0), mode).astype(dtype))
+        tent = weights(c, at, n, min(scale, 1.0), mode) if kit is np else st.relu(
+            1 - st.abs(st.clip(at, 0, n - 1)[:, None] - st.arange(n)))
+        m = st.asarray(tent.astype(dtype))
         y = st.moveaxis(st.matmul(st.moveaxis(wide, axis, -1), st.matrix_transpose(m)), -1, axis)
         if not x.dtype.is_float:
             low, high = (0, 255) if x.dtype == "uint8" else (-math.inf, math.inf)
@@ -74,9 +91,18 @@ def resized(c: Call, x: Any, axis: int, size: int, scale: float, span: tuple[flo
     return y
 
 
-def coordinates(c: Call, n: int, size: int, scale: float, span: tuple[float, float]) -> Array:
-    """Where in the old axis each place of the new one lies."""
-    k = np.arange(size, dtype=np.float64)
+def is_open(c: Call, n: int, size: int) -> bool:
+    """Whether an axis has an open size, and is resized in a way that needs no numbers of it."""
+    is_simple = c.get("mode", "nearest") == "nearest" or (
+        c.get("mode") == "linear" and not c.get("antialias", 0) and not c.get("exclude_outside", 0))
+    return is_simple and not (isinstance(n, int) and isinstance(size, int)) and (
+        c.get("coordinate_transformation_mode") not in ("half_pixel_symmetric", "tf_crop_and_resize"))
+
+
+def coordinates(c: Call, kit: Any, n: int, size: int, scale: float, span: tuple[float, float]) -> Any:
+    """Where in the old axis each place of the new one lies: an array of `kit`, which is NumPy, or Stele for open
+    sizes."""
+    k = kit.arange(size, dtype="float64")
     usual = "half_pixel" if c.version >= 11 and c.node.op == "Resize" else "asymmetric"
     match c.get("coordinate_transformation_mode", usual):
         case "half_pixel":
@@ -85,9 +111,9 @@ def coordinates(c: Call, n: int, size: int, scale: float, span: tuple[float, flo
             adjusted = size / (n * scale)     # of a size that is no whole number
             return n / 2 * (1 - adjusted) + (k + 0.5) / scale - 0.5
         case "pytorch_half_pixel":
-            return (k + 0.5) / scale - 0.5 if size > 1 else np.zeros_like(k)
+            return (k + 0.5) / scale - 0.5 if size > 1 else kit.zeros_like(k)
         case "align_corners":
-            return k * (n - 1) / (n * scale - 1) if size > 1 else np.zeros_like(k)
+            return k * (n - 1) / (n * scale - 1) if size > 1 else kit.zeros_like(k)
         case "asymmetric" | "tf_half_pixel_for_nn" as how:
             return k / scale if how == "asymmetric" else (k + 0.5) / scale
         case "tf_crop_and_resize":
@@ -98,13 +124,13 @@ def coordinates(c: Call, n: int, size: int, scale: float, span: tuple[float, flo
             raise DataError(f"Resize knows no coordinates {other!r}")
 
 
-def nearest(c: Call, at: Array) -> Array:
+def nearest(c: Call, kit: Any, at: Any) -> Any:
     """The places next to coordinates."""
     match c.get("nearest_mode", "round_prefer_floor" if c.version >= 11 and c.node.op == "Resize" else "floor"):
-        case "round_prefer_floor": return np.ceil(at - 0.5)
-        case "round_prefer_ceil":  return np.floor(at + 0.5)
-        case "floor":              return np.floor(at)
-        case _:                    return np.ceil(at)
+        case "round_prefer_floor": return kit.ceil(at - 0.5)
+        case "round_prefer_ceil":  return kit.floor(at + 0.5)
+        case "floor":              return kit.floor(at)
+        case _:                    return kit.ceil(at)
 
 
 def weights(c: Call, at: Array, n: int, scale: float, mode: str) -> Array:
