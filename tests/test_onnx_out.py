@@ -345,6 +345,14 @@ def test_one_tensor_as_several_arguments_is_several_inputs(tmp_path: Path) -> No
         np.testing.assert_allclose(found[0], f(*given).numpy(), 1e-5, 1e-6)
 
 
+@pytest.mark.parametrize("x", [st.ones(1, 3), np.ones((2, 3), np.float32)])
+def test_one_tensor_may_stand_for_the_arguments(x: Any, tmp_path: Path) -> None:
+    so.export(nn.Linear(3, 2), x, tmp_path / "f.onnx")
+    assert [i.shape for i in so.load(tmp_path / "f.onnx").inputs] == [x.shape]
+    relu = onnx.helper.make_node("Relu", ["x"], ["y"])
+    np.testing.assert_array_equal(so.run_node(relu, np.asarray(x))[0], x)
+
+
 def test_arguments_that_are_returned_are_copied(tmp_path: Path) -> None:
     x = st.randn(2, 3)
     for f in (lambda x: x, lambda x: (x, [x + 1, x]), nn.Dropout(0.5).eval()):

@@ -33,7 +33,7 @@ def run_model(model: Any, inputs: Any, device: str = "CPU", **options: Any) -> t
 def run_node(node: Any, inputs: Sequence[Array], device: str = "CPU", **options: Any) -> tuple[Any, ...]:
     """The outputs of one `node`, an `onnx.NodeProto`, for these `inputs` on a `device`, whatever `options` say.
 
-    Raises DataError for an op that there is not, ArgumentError for what is no node or no array, DeviceError for another
+    One array may stand for itself alone. Raises DataError for an op that there is not, ArgumentError for what is no node or no array, DeviceError for another
     device than the CPU.
 
     >>> import onnx
@@ -43,7 +43,8 @@ def run_node(node: Any, inputs: Sequence[Array], device: str = "CPU", **options:
     """
     instance(node, "node", onnx.NodeProto)
     given: list[Any] = [x if isinstance(x, np.generic) else instance(x, "every input of a node", np.ndarray)
-                        for x in sequence(inputs, "inputs", "a list of arrays")]
+                        for x in ([inputs] if isinstance(inputs, np.ndarray) else
+                                  sequence(inputs, "inputs", "a list of arrays"))]
     values = [onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
               for name, x in zip(node.input, given)]
     outputs = [onnx.ValueInfoProto(name=name) for name in node.output]

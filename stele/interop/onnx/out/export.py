@@ -55,9 +55,9 @@ class Program:
 def export(f: Any, args: Any, path: str | Path, *, dims: Dims | None = None, opset: int = OPSET) -> None:
     """Writes a module or a function `f` as an ONNX model of an `opset`, 21 to 28, to a `path`.
 
-    `args` are arguments of the shapes that it is to take; `dims={"x": {0: "batch"}}` leaves axis 0 of argument x open,
-    as in `st.compile`. f may be compiled, and a function of `st.function`, whose sizes are open where its placeholders
-    say so: its args are None. Tensors that f reads are initialisers under their names; above 2 GB they lie in a file
+    `args` are arguments of the shapes that it is to take, or the one tensor that it takes; `dims={"x": {0: "batch"}}`
+    leaves axis 0 of argument x open, as in `st.compile`. f may be compiled, and a function of `st.function`, whose
+    sizes are open where its placeholders say so: its args are None. Tensors that f reads are initialisers under their names; above 2 GB they lie in a file
     beside it. A complex number is a pair of real ones, on a last axis of two. The path of its layer and the line that
     it comes from stand in the metadata of each node. Normalisations are ops of ONNX, and from opset 23 on attention
     and rotary positions too, where the graph has what these mean.
@@ -106,7 +106,8 @@ def apart(leaves: Sequence[Any]) -> list[Any]:
 
 def of_python(program: Any, args: Any, dims: Dims) -> Program:
     """A module, or a function of Python, of such arguments."""
-    given, f = tuple(sequence(args, "args of export", "a list of arguments, such as [x]")), program
+    f, alone = program, isinstance(args, Tensor | np.ndarray)
+    given = (args,) if alone else sequence(args, "args of export", "a list of arguments, such as [x]")
     if isinstance(f, Method):
         f, given = f.compiled, (f.instance, *given)
     function: Callable[..., Any] = f.function if isinstance(f, Compiled) else f
