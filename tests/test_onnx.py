@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,12 @@ def model(nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any], wei
     initialisers = [numpy_helper.from_array(x, name) for name, x in (weights or {}).items()]
     graph = helper.make_graph(nodes, "g", put(inputs), put(outputs), initialisers)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], **more)
+
+
+def reference(made: Any, x: Any) -> list[Any]:
+    """What ONNX's reference gives of an input x."""
+    evaluator: Any = ReferenceEvaluator(made)
+    return evaluator.run(None, {"x": x})
 
 
 F32 = TensorProto.FLOAT
@@ -169,7 +176,7 @@ def test_sizes_stay_open_where_images_are_resized(name: str, tmp_path: Path) -> 
     again = so.load(tmp_path / "again.onnx")
     for shape in ((2, 3, 8, 6), (3, 3, 8, 6), (1, 3, 8, 6), *([(2, 3, 5, 7)] if "h" in kind else [])):
         x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-        want, = ReferenceEvaluator(made).run(None, {"x": x})
+        want, = reference(made, x)
         for f in (model, compiled, again):
             np.testing.assert_allclose(f(st.tensor(x)), want, atol=1e-5, strict=True)
     assert compiled.traces == 1
@@ -391,6 +398,51 @@ def test_loops_whose_conditions_are_weights_stack_in_a_program() -> None:
         y, z = f(x)
         np.testing.assert_allclose(y.numpy(), np.tanh(2 * x.numpy()), rtol=1e-6)
         np.testing.assert_allclose(z.numpy(), 2 * x.numpy().sum(axis=0), rtol=1e-6)
+
+
+LONG = {    # what the loop gives beside its state, its condition, and what its nodes are
+    "alone": ("", "d = Identity (c)", "u = Mul (s, h)"),
+    "stacked": (", float[3] v", "d = Identity (c)", "u = Mul (s, h) v = Neg (u)"),
+    "by its condition": ("", "e = ReduceMax <keepdims = 0> (s) f = Constant <value = float {0.01}> () d = Less (f, e)",
+                         "u = Mul (s, h)"),
+    "of a state that grows at first": (", float v", "d = Identity (c)", "r = Mul (s, h) u = Mul (r, ones) "
+                                       "v = ReduceMax <keepdims = 0> (u)"),
+    "of other sizes each time": ("", "d = Identity (c)", "r = Unsqueeze (h, a) u = Concat <axis = 0> (s, r)"),
+    "at a place": (", float[1] v", "d = Identity (c)", "r = Mod (i, two) j = Unsqueeze (r, a) k = Add (j, one) "
+                   "v = Slice (s, j, k) u = Mul (s, h)"),
+    "of texts": (", bool v", "d = Identity (c)", "u = Mul (s, h) r = Mod (i, two) t = Gather (words, r) "
+                 "v = Equal (t, w)"),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_loops_of_many_steps_are_one_loop(name: str) -> None:
+    more, test, nodes = LONG[name]
+    stacks = ", z" if more else ""
+    made = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+    g (float[3] x) => (float[k] y{", float[m] z" if more else ""})
+    <int64 n = {{40}}, bool on = {{1}}, float h = {{0.9}}, int64[1] a = {{0}}, int64 two = {{2}}, int64[1] one = {{1}},
+     float[2, 3] ones = {{1, 1, 1, 1, 1, 1}}>
+    {{ words = Constant <value_strings = ["p", "q"]> () w = Constant <value_string = "q"> ()
+       y{stacks} = Loop (n, on, x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] u{more}) {{
+         {test} {nodes} }}> }}""")
+    x = np.array([1, 2, 3], "f4")
+    want = reference(made, x)
+    model = so.load(made)
+    for f in (model, *([] if name == "of texts" else [st.compile(model)])):
+        found = f(st.tensor(x))
+        for got, right in zip(found if more else (found,), want, strict=True):
+            np.testing.assert_allclose(got, right.reshape(got.shape), rtol=1e-5)    # numbers are rows in the reference
+
+
+def test_loops_of_a_hundred_thousand_steps_take_no_time() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[3] x) => (float[3] y) <int64 n = {100000}, bool on = {1}>
+    { y = Loop (n, on, x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] u) {
+        d = Identity (c) h = Constant <value = float {0.5}> () v = Mul (s, h) u = Add (v, h)}> }"""
+    model = so.load(onnx.parser.parse_model(text))
+    begin = time.perf_counter()
+    assert model(st.ones(3)).tolist() == st.compile(model)(st.zeros(3)).tolist() == [1, 1, 1]
+    assert time.perf_counter() - begin < 3
 
 
 def test_functions_of_a_model_are_written_out() -> None:

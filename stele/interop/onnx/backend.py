@@ -33,8 +33,8 @@ def run_model(model: Any, inputs: Any, device: str = "CPU", **options: Any) -> t
 def run_node(node: Any, inputs: Sequence[Array], device: str = "CPU", **options: Any) -> tuple[Any, ...]:
     """The outputs of one `node`, an `onnx.NodeProto`, for these `inputs` on a `device`, whatever `options` say.
 
-    One array may stand for itself alone. Raises DataError for an op that there is not, ArgumentError for what is no node or no array, DeviceError for another
-    device than the CPU.
+    One array may stand for a list of it. Raises DataError for an op that there is not, ArgumentError for what is no
+    node or no array, DeviceError for another device than the CPU.
 
     >>> import onnx
     >>> import stele.interop.onnx as so

@@ -9,8 +9,19 @@ import numpy as np
 
 import stele as st
 from stele.errors import DataError
+from stele.interop.onnx import contractions, elementwise, movement, normalization, reductions
+from stele.interop.onnx.model import Node
 from stele.interop.onnx.movement import split
-from stele.interop.onnx.values import Call, Rules, dtype_named, host, known, number
+from stele.interop.onnx.values import Call, Rules, dtype_named, host, is_sizes, known, number, value
+from stele.ir.types import DTYPES
+
+MANY = 16       # steps of a loop that are written out
+PLAIN = {*elementwise.RULES, *contractions.RULES, "Concat", "Gather", "GatherElements", "GatherND", "ScatterElements",
+         "ScatterND"} - {"CastLike", "BitCast"}
+"""Ops that look at no numbers, of which shapes alone decide the shapes of their results."""
+OF_NONE = {"Range", "ConstantOfShape", "Unique", "NonZero", "Compress"}
+OF_FIRST = {*movement.RULES, *reductions.RULES, *normalization.RULES} - OF_NONE - {"Dropout"}
+"""Ops of which that holds of their first input."""
 
 
 def branch(c: Call, test: Any) -> Any:
@@ -32,20 +43,82 @@ def loop(c: Call, trips: Any, on: Any, *state: Any) -> Any:
 
 
 def steps(c: Call, body: Any, trips: int | None, on: Any, state: list[Any]) -> Any:
-    """A loop whose conditions are known, step by step."""
-    count, stacks = len(state), [[] for _ in range(len(body.outputs) - 1 - len(state))]
-    k = 0
-    while (trips is None or k < trips) and (on is None or bool(number(on))):
+    """A loop whose conditions are known, step by step; of many steps those from which on all are alike are one loop."""
+    count, k, alike = len(state), 0, list[Any]()
+    stacks: list[list[Any]] = [[] for _ in body.outputs[1 + count:]]
+    is_long = trips is not None and trips > MANY and is_traceable(c, body)
+    while (trips is None or k < trips) and (on is None or not known(on) or bool(number(on))):
+        before = kinds(state)
+        if not known(on) or (is_long and alike == before):
+            state, more = remaining(c, body, k, trips, on, state)
+            for stack, x in zip(stacks, more):
+                stack.append(x)
+            break
         on, *made = c.run(body, st.tensor(np.int64(k)), st.tensor(True) if on is None else on, *state)
-        state = made[:count]
+        state, alike = made[:count], before
         for stack, x in zip(stacks, made[count:]):
-            stack.append(x)
+            stack.append(st.unsqueeze(x, 0))
         k += 1
-        if not known(on):
-            raise DataError(f"loop {c.node} asks for numbers of tensors in the midst of known ones")
-    stacked = [st.stack(stack) if stack else st.zeros((0, *sizes(o)), dtype=dtype_named(o.dtype).name)
+    stacked = [st.concatenate(stack) if stack else st.zeros((0, *sizes(o)), dtype=dtype_named(o.dtype).name)
                for stack, o in zip(stacks, body.outputs[1 + count:])]
     return (*state, *stacked)
+
+
+def kinds(state: list[Any]) -> list[Any]:
+    """The dtypes and shapes of a state, which compare equal where they are those of tensors."""
+    return [(x.dtype, x.shape) if isinstance(x, st.Tensor) else object() for x in state]
+
+
+def is_traceable(c: Call, body: Any) -> bool:
+    """Whether the nodes of a loop look at no numbers that differ from step to step, and shapes are those of the first
+    one."""
+    seen = {**c.values, **{name: value(load()) for name, load in body.weights.items()}}
+    moving = {i.name for i in body.inputs}
+    for n in body.nodes:
+        first, *others = [name in moving for name in n.inputs] or [False]
+        if n.domain or ("", n.op) in c.model.functions or n.op not in PLAIN | OF_FIRST | OF_NONE:
+            return False
+        if n.op not in PLAIN and (any(others) or (first and n.op in OF_NONE)):
+            return False
+        if makes_no_tensor(n) or not all(is_computed_with(seen[x]) for x in n.inputs if x in seen and x not in moving):
+            return False
+        if n.op not in ("Shape", "Size") and (first or any(others)):
+            moving.update(n.outputs)
+    return True
+
+
+def is_computed_with(x: Any) -> bool:
+    """Whether programs have a value: no texts, sequences or narrow numbers."""
+    return x is None or isinstance(x, st.Tensor) or is_sizes(x)
+
+
+def makes_no_tensor(n: Node) -> bool:
+    """Whether a node gives texts or narrow numbers."""
+    if n.op == "Cast":
+        return dtype_named(n.get("to")).name not in DTYPES
+    return n.op == "Constant" and any(np.asarray(a).dtype.name not in DTYPES for a in n.attributes.values())
+
+
+def remaining(c: Call, body: Any, k: int, trips: int | None, on: Any, state: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The state behind the steps of a loop from step k on, and what these stack."""
+    count = len(state)
+    if trips is None or not goes_on(body) or not known(on):
+        return [*looped(c, body, trips, on, tuple(state), k)], []
+
+    def step(carry: Any, k: Any) -> Any:
+        _, *made = c.run(body, k, st.tensor(True), *carry)
+        return tuple(made[:count]), tuple(made[count:])
+
+    last, stacks = st.scan(step, tuple(state), st.arange(k, trips, dtype="int64"))
+    return [*last], [*stacks]
+
+
+def goes_on(body: Any) -> bool:
+    """Whether the condition of a loop stays what it is."""
+    makers, name = {x: n for n in body.nodes for x in n.outputs}, body.outputs[0].name
+    while name in makers and makers[name].op == "Identity":
+        name = makers[name].inputs[0]
+    return name == body.inputs[1].name
 
 
 def sizes(o: Any) -> tuple[int, ...]:
@@ -53,13 +126,13 @@ def sizes(o: Any) -> tuple[int, ...]:
     return tuple(n if isinstance(n, int) else 0 for n in o.shape or ())
 
 
-def looped(c: Call, body: Any, trips: Any, on: Any, state: tuple[Any, ...]) -> Any:
-    """A loop as long as numbers of the program say."""
+def looped(c: Call, body: Any, trips: Any, on: Any, state: tuple[Any, ...], first: int = 0) -> Any:
+    """A loop as long as numbers of the program say, from a step on."""
     count = len(state)
     if len(body.outputs) > 1 + count:
         raise DataError(f"loop {c.node} stacks values for a number of steps that the program finds out",
                         hint="Run the model without st.compile.")
-    first = st.tensor(True) if on is None else st.asarray(on).reshape(())
+    test_before = st.tensor(True) if on is None else st.asarray(on).reshape(())
 
     def step(carry: Any) -> Any:
         k, go, *now = carry
@@ -69,7 +142,7 @@ def looped(c: Call, body: Any, trips: Any, on: Any, state: tuple[Any, ...]) -> A
     def test(carry: Any) -> Any:
         return carry[1] if trips is None else carry[1] & (carry[0] < st.asarray(trips).reshape(()))
 
-    done = st.while_loop(test, step, (st.tensor(np.int64(0)), first, *state))
+    done = st.while_loop(test, step, (st.tensor(np.int64(first)), test_before, *state))
     return tuple(done[2:])
 
 

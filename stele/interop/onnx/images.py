@@ -46,7 +46,7 @@ def resize(c: Call, x: Any, *given: Any) -> Any:
 
 
 def scaled(n: int, factor: float) -> int:
-    """A size times a factor, rounded down as float32 has it: 7 of 5 * 1.4. An open one stays open for halves and such."""
+    """A size times a factor, rounded down as float32 has it: 7 of 5 * 1.4. An open one stays open for halves."""
     p, q = factor.as_integer_ratio()
     return n * p // q if q <= 16 else math.floor(np.float32(n) * np.float32(factor))
 
@@ -91,7 +91,7 @@ def resized(c: Call, x: Any, axis: int, size: int, scale: float, span: tuple[flo
     return y
 
 
-def is_open(c: Call, n: int, size: int) -> bool:
+def is_open(c: Call, n: Any, size: Any) -> bool:
     """Whether an axis has an open size, and is resized in a way that needs no numbers of it."""
     is_simple = c.get("mode", "nearest") == "nearest" or (
         c.get("mode") == "linear" and not c.get("antialias", 0) and not c.get("exclude_outside", 0))

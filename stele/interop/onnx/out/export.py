@@ -57,10 +57,10 @@ def export(f: Any, args: Any, path: str | Path, *, dims: Dims | None = None, ops
 
     `args` are arguments of the shapes that it is to take, or the one tensor that it takes; `dims={"x": {0: "batch"}}`
     leaves axis 0 of argument x open, as in `st.compile`. f may be compiled, and a function of `st.function`, whose
-    sizes are open where its placeholders say so: its args are None. Tensors that f reads are initialisers under their names; above 2 GB they lie in a file
-    beside it. A complex number is a pair of real ones, on a last axis of two. The path of its layer and the line that
-    it comes from stand in the metadata of each node. Normalisations are ops of ONNX, and from opset 23 on attention
-    and rotary positions too, where the graph has what these mean.
+    sizes are open where its placeholders say so: its args are None. Tensors that f reads are initialisers under their
+    names; above 2 GB they lie in a file beside it. A complex number is a pair of real ones, on a last axis of two. The
+    path of its layer and the line that it comes from stand in the metadata of each node. Normalisations are ops of
+    ONNX, and from opset 23 on attention and rotary positions too, where the graph has what these mean.
 
     Raises GraphError for a function that rebinds what lies outside of it (a module in training), for sizes that cannot
     stay open, and for ops that have no form in ONNX: one error names all of them, with their lines; OptionError for
