@@ -488,6 +488,28 @@ def test_what_is_damaged_is_refused_in_a_line(source: Any, words: str) -> None:
         so.load(source)
 
 
+@pytest.mark.parametrize("node, words", [
+    (("MatMul", ["x"]), "malformed: MatMul -> y takes 2 inputs, got 1"),
+    (("MatMul", ["x", ""]), "malformed: MatMul -> y takes 2 inputs, got 1"),
+    (("Where", ["x", "", "x"]), "malformed: Where -> y needs its input 1, which is left out"),
+    (("Relu", []), "malformed: Relu -> y takes 1 input, got 0"),
+    (("Relu", ["x", "x"]), "malformed: Relu -> y takes 1 input, got 2"),
+    (("Conv", ["x"]), "malformed: Conv -> y takes 2 to 3 inputs, got 1"),
+    (("Loop", ["x"]), "malformed: Loop -> y takes at least 2 inputs, got 1; Loop -> y lacks the attribute body"),
+    (("If", ["x"]), "malformed: If -> y lacks the attributes (then|else)_branch, (then|else)_branch"),
+    (("Einsum", ["x"]), "malformed: Einsum -> y lacks the attribute equation"),
+    (("Split", ["x"], {"num_outputs": 0}), r"node Split -> y .* float32 \[2, 4\], and attributes: .*zero"),
+    (("SpaceToDepth", ["x"], {"blocksize": 2}), "node SpaceToDepth -> y .* not enough values"),
+    (("Resize", ["x"]), "node Resize -> y"),
+    (("FusedMatMul", ["x"], {"domain": "com.microsoft"}), r"node com\.microsoft\.FusedMatMul -> y"),
+])
+def test_malformed_nodes_are_named(node: Any, words: str) -> None:
+    op, inputs, more = (*node, {})[:3]
+    made = model([helper.make_node(op, inputs, ["y"], **more)], {"x": (F32, [2, 4])}, {"y": (F32, None)}, version=18)
+    with pytest.raises(DataError, match=words):
+        so.load(made)(st.ones(2, 4))
+
+
 def test_a_missing_file_and_files_outside_of_the_folder(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot read"):
         so.load(tmp_path / "none.onnx")

@@ -11,6 +11,7 @@ from stele import nn
 from stele.errors import ArgumentError, DataError
 from stele.interop.imported import Imported, unheard, word
 from stele.interop.onnx.fold import folded
+from stele.interop.onnx.formed import faults
 from stele.interop.onnx.model import Function, Graph, Input, Model, Node, graphs
 from stele.interop.onnx.reader import read
 from stele.interop.onnx.run import is_defined, run, schema_of
@@ -154,7 +155,8 @@ def load(source: Any) -> OnnxModule:
     """The model of a `source`, as a module that runs imperatively and compiled and is trained as any other.
 
     A source is a path, bytes, or an `onnx.ModelProto`. Weights in files of their own stay on the disk until used.
-    Raises DataError for what is damaged, and for ops that there are not: one error names all such nodes.
+    Raises DataError for what is damaged, for ops that there are not, and for nodes without what their ops need: one
+    error names all such nodes.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 17]> g (float[n] x) => (float[n] y) {y = Relu(x)}'
@@ -172,7 +174,8 @@ def made_of(source: Any, to_run: bool = False) -> OnnxModule:
 
 
 def checked(model: Model) -> Model:
-    """A model of which every node can be computed. Raises DataError with the names of those that cannot."""
+    """A model of which every node can be computed. Raises DataError with the names of those that cannot,
+    and of those that lack inputs or attributes."""
     sizes: dict[tuple[str, str], int] = {}
     if (count := written_out(model.graph, model, sizes)) > MOST_NODES:
         raise DataError(f"the model has {count} nodes once its functions are written out, {MOST_NODES} at most")
@@ -181,6 +184,9 @@ def checked(model: Model) -> Model:
         is_blocked = any(name.startswith("com.microsoft.nchwc.") for name in lacking)
         raise DataError(f"{len(lacking)} nodes have no rule: {'; '.join(lacking[:50])}",
                         hint=BLOCKED if is_blocked else None)
+    if wrong := list(dict.fromkeys(text for nodes in lists for text in faults(nodes, model))):
+        raise DataError(f"the model is malformed: {'; '.join(wrong[:50])}",
+                        hint="onnx.checker.check_model says more of it.")
     return model
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+import stele as st
 from stele.errors import DataError, SteleError
 from stele.interop.onnx import sizes, texts
 from stele.interop.onnx.model import Function, Graph, Model, Node, Reference
@@ -80,10 +81,19 @@ def apply(node: Node, values: Values, model: Model) -> Sequence[Any]:
         found = texts.moved(found)
     try:
         made = found(Call(node, values, model), *inputs)
-    except (SteleError, ValueError, TypeError, IndexError) as error:
+    except SteleError as error:
         error.add_note(f"This was raised by node {node} of the ONNX model.")
         raise
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+        raise DataError(f"node {node} of the ONNX model cannot be computed of its inputs, "
+                        f"{', '.join(map(told, inputs)) or 'none'}, and attributes: {error}",
+                        hint="stele onnx check FILE says whether the model is well-formed.") from error
     return made if isinstance(made, tuple) else (made,)
+
+
+def told(x: Any) -> str:
+    """An input as messages show it."""
+    return f"{x.dtype} {[*x.shape]}" if isinstance(x, st.Tensor | np.ndarray) else type(x).__name__
 
 
 def called(f: Function, node: Node, inputs: Sequence[Any], model: Model) -> list[Any]:
