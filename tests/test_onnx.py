@@ -12,7 +12,7 @@ import pytest
 
 import stele as st
 from stele import nn, optim
-from stele.errors import ArgumentError, DataError
+from stele.errors import ArgumentError, DataError, TraceError
 
 onnx = pytest.importorskip("onnx", reason="needs the onnx wheel: pip install 'stele-dl[onnx]'")
 
@@ -213,6 +213,24 @@ def test_what_is_there_before_may_be_an_output(name: str, tmp_path: Path) -> Non
                  *(f(*([z, x][len(i.shape or ()) - 1] for i in f.inputs)) for f in (again, kept))):
         for got, right in zip(made if isinstance(made, tuple) else (made,), want, strict=True):
             np.testing.assert_array_equal(got.numpy(), right, strict=True)
+
+
+ASKING = {
+    "Tile": "float[2] x, int64[1] r) => (float[n] y) {y = Tile (x, r)}",
+    "Slice": "float[2] x, int64[1] r) => (float[n] y) {y = Slice (x, r, r)}",
+    "Expand": "float[2] x, int64[1] r) => (float[n] y) {y = Expand (x, r)}",
+    "Range": "float[2] x, int64 r) => (int64[n] y) <int64 a = {0}, int64 b = {1}> {y = Range (a, r, b)}",
+    "TopK": "float[2] x, int64[1] r) => (float[n] y, int64[n] z) {y, z = TopK (x, r)}",
+    "NonZero": "float[2] x, int64[1] r) => (int64[1, n] y) {y = NonZero (r)}",
+}
+
+
+@pytest.mark.parametrize("op", ASKING)
+def test_sizes_by_numbers_of_inputs_say_so(op: str) -> None:
+    m = so.load(onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 17]> g (' + ASKING[op]))
+    with pytest.raises(TraceError, match=r"a node of the ONNX model .* 'r'.*onnx\.prepare") as error:
+        st.compile(m)(st.ones(2), st.tensor(2) if op == "Range" else st.tensor([2]))
+    assert f"node {op}" in error.value.__notes__[0]
 
 
 def test_zero_points_may_be_computed() -> None:

@@ -197,7 +197,7 @@ def unique(c: Call, x: Any) -> Any:
 
 def nonzero(c: Call, x: Any) -> Any:
     """Where elements are not zero: a row for each axis."""
-    return st.stack(list(st.nonzero(x))) if x.ndim else st.tensor(np.stack(np.nonzero(np.atleast_1d(host(x)))))
+    return st.tensor(np.stack(np.nonzero(np.atleast_1d(host(x)))))
 
 
 def compress(c: Call, x: Any, which: Any) -> Any:

@@ -18,6 +18,9 @@ from stele.errors import DataError, DTypeError
 from stele.interop.onnx.model import Array, Graph, Model, Node
 from stele.ir.types import DTYPES
 
+LOOKED_AT = ("Numbers such as these decide sizes or places, and a program has to know them: make them constants of the "
+             "model, run it without st.compile, or by stele.interop.onnx.prepare, which runs it node by node.")
+
 
 class Call(Protocol):
     """What a rule sees of the node that it computes."""
@@ -75,7 +78,7 @@ def is_sizes(x: Any) -> bool:
 
 def host(x: Any) -> Array:
     """The numbers of a value. Raises TraceError where only the running program knows them."""
-    return x.numpy() if isinstance(x, st.Tensor) else np.asarray(x)
+    return x.read("a node of the ONNX model", LOOKED_AT) if isinstance(x, st.Tensor) else np.asarray(x)
 
 
 def known(x: Any) -> bool:

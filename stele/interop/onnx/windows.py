@@ -9,7 +9,7 @@ from typing import Any
 
 import stele as st
 from stele.errors import DataError
-from stele.interop.onnx.values import Call, Rules
+from stele.interop.onnx.values import Call, Rules, host
 from stele.nn import functional as F
 
 CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -165,7 +165,7 @@ def max_unpool(c: Call, x: Any, places: Any, shape: Any = None) -> Any:
     stride, _ = moves(c, kernel)
     pads = sides(c, x, kernel, stride, [1] * len(kernel))
     own = [(n - 1) * s + k - lo - hi for n, s, k, (lo, hi) in zip(x.shape[2:], stride, kernel, pads)]
-    wanted = own if shape is None else [int(n) for n in shape.numpy()[2:]]
+    wanted = own if shape is None else [int(n) for n in host(shape)[2:]]
     planes = st.arange(x.shape[0] * x.shape[1]).reshape((x.shape[0], x.shape[1], *(1,) * len(kernel)))
     flat = st.zeros(x.shape[0] * x.shape[1] * math.prod(wanted), dtype=x.dtype)
     at = places - planes * math.prod(own) + planes * math.prod(wanted)
