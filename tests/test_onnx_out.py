@@ -360,6 +360,18 @@ def test_arguments_that_are_returned_are_copied(tmp_path: Path) -> None:
         agree(made, {made.graph.input[0].name: x.numpy()}, outputs(f, x))
 
 
+def test_what_was_loaded_keeps_its_names(tmp_path: Path) -> None:
+    made = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17], metadata_props: ["author": "Ada"]>
+        net (float[n, 3] x) => (float[n, 3] last_hidden, float[n, 3] x2) {last_hidden = Relu (x) x2 = Neg (x)}""")
+    model = so.load(made)
+    for f in (model, st.compile(model)):
+        so.export(f, st.ones(2, 3), tmp_path / "again.onnx", dims=model.dims)
+        again = onnx.load(tmp_path / "again.onnx")
+        assert [x.name for x in (*again.graph.input, *again.graph.output)] == ["x", "last_hidden", "x2"]
+        assert [(p.key, p.value) for p in again.metadata_props] == [("author", "Ada")]
+        assert (again.producer_name, again.producer_version) == ("stele", st.__version__)
+
+
 def test_convolutions_of_doubles(tmp_path: Path) -> None:
     x, w = st.arange(84).reshape(1, 2, 6, 7), st.arange(24).reshape(2, 2, 2, 3)
 
@@ -430,13 +442,18 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_command_where_something_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, text = tmp_path / "model.onnx", tmp_path / "x.npy"
+    opened = tmp_path / "open.onnx"
     so.export(nn.Linear(3, 2), [st.ones(4, 3)], path)
+    so.export(nn.Linear(3, 2), [st.ones(4, 3)], opened, dims={"x": {0: "batch"}})
     text.write_text("no array")
     for words, part in [(["info"], "needs FILE"), (["look", path], "info or run or check"),
                         (["info", tmp_path / "none"], "nothing at"), (["run", path, "--dim", "x"], "NAME=N"),
                         (["run", path, "--input", "x"], "NAME=FILE.npy"),
                         (["run", path, "--input", f"x={text}"], "holds no array"),
-                        (["run", path, "--input", f"z={text}"], "has no input 'z'"), (["info", text], "no ONNX model"),
+                        (["run", path, "--input", f"z={text}"], "has no input 'z'"),
+                        (["run", path, "--dim", "batch=2"], "no open size 'batch'; it has none"),
+                        (["run", opened, "--dim", "bach=2"], "no open size 'bach'; it has batch"),
+                        (["info", text], "no ONNX model"),
                         (["run", path, "--out", path], "a file of its own"),
                         (["run", path, "--input", f"x={text}", "--out", text], "which is read")]:
         code, said = command(capsys, *words)

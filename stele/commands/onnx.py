@@ -85,6 +85,9 @@ def given(module: OnnxModule, options: OnnxOptions) -> dict[str, Array]:
     names = [i.name for i in module.inputs]
     for name in options.inputs.keys() - set(names):
         raise ArgumentError(f"the model has no input {name!r}; it has {', '.join(names)}")
+    sizes = sorted({n for i in module.inputs for n in i.shape or () if isinstance(n, str)})
+    for name in options.dims.keys() - {*sizes}:
+        raise ArgumentError(f"the model has no open size {name!r}; it has {', '.join(sizes) or 'none'}")
     rng = np.random.default_rng(0)
     return {i.name: stored(options.inputs[i.name], i.name) if i.name in options.inputs else drawn(i, options.dims, rng)
             for i in module.inputs if i.kind != "optional"}

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import Parameter, Signature
 from keyword import iskeyword
 from typing import Any
@@ -29,6 +29,14 @@ class Imported(nn.Module):
         """What is made inside belongs to the layers of this model, by their names alone where it is called first."""
         outer = SCOPE.get()
         return setting(SCOPE, outer._replace(layer=PATHS.get(self, outer.layer)))
+
+    def output_names(self) -> Sequence[str]:
+        """What the outputs are called there, where they have names."""
+        return ()
+
+    def metadata(self) -> Mapping[str, str]:
+        """What else its file says."""
+        return {}
 
     def name_inputs(self, names: Sequence[str]) -> None:
         """Has `st.compile` know the inputs by their names, such as `input.1` and `/encoder/x`."""

@@ -30,7 +30,7 @@ def run_model(model: Any, inputs: Any, device: str = "CPU", **options: Any) -> t
     return prepare(model, device, compiled=False).run(inputs)
 
 
-def run_node(node: Any, inputs: Sequence[Array], device: str = "CPU", **options: Any) -> tuple[Any, ...]:
+def run_node(node: Any, inputs: Sequence[Array] | Array, device: str = "CPU", **options: Any) -> tuple[Any, ...]:
     """The outputs of one `node`, an `onnx.NodeProto`, for these `inputs` on a `device`, whatever `options` say.
 
     One array may stand for a list of it. Raises DataError for an op that there is not, ArgumentError for what is no

@@ -69,6 +69,12 @@ class OnnxModule(Imported):
         values = dict.fromkeys((i.name for i in self.inputs), None) | self.weights
         return run(self.model.graph, values | self.tensors(given), self.model)
 
+    def output_names(self) -> list[str]:
+        return [o.name for o in self.outputs]
+
+    def metadata(self) -> Mapping[str, str]:
+        return self.model.metadata
+
     def named(self, x: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """What is given by place and by name, by name, in the model's order.
 
@@ -107,7 +113,7 @@ class OnnxModule(Imported):
             k: word(n) for k, n in enumerate(i.shape or ()) if isinstance(n, str)})}
 
     def extra_repr(self) -> str:
-        return ", ".join(map(described, self.inputs)) + " -> " + ", ".join(o.name for o in self.outputs)
+        return ", ".join(map(described, self.inputs)) + " -> " + ", ".join(self.output_names())
 
 
 def described(i: Input) -> str:

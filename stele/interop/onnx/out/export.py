@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
+import stele as st
 from stele import files
 from stele.arrays.tensor import Tensor
 from stele.backend.locks import held
@@ -19,6 +20,7 @@ from stele.call.compiled import Compiled, Method
 from stele.call.stored import member_names
 from stele.call.symbolic import Function
 from stele.errors import GraphError, OptionError
+from stele.interop.imported import Imported
 from stele.interop.onnx.out.functions import together
 from stele.interop.onnx.out.nodes import tensor
 from stele.interop.onnx.out.scope import Model, Scope, put
@@ -49,6 +51,7 @@ class Program:
     weights: Mapping[int, tuple[str, Any]]
     graph: Graph
     outputs: Sequence[str]
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @public
@@ -59,8 +62,9 @@ def export(f: Any, args: Any, path: str | Path, *, dims: Dims | None = None, ops
     leaves axis 0 of argument x open, as in `st.compile`. f may be compiled, and a function of `st.function`, whose
     sizes are open where its placeholders say so: its args are None. Tensors that f reads are initialisers under their
     names; above 2 GB they lie in a file beside it. A complex number is a pair of real ones, on a last axis of two. The
-    path of its layer and the line that it comes from stand in the metadata of each node. Normalisations are ops of
-    ONNX, and from opset 23 on attention and rotary positions too, where the graph has what these mean.
+    path of its layer and the line that it comes from stand in the metadata of each node; what was loaded keeps the
+    names of its outputs and the metadata of its file. Normalisations are ops of ONNX, and from opset 23 on attention
+    and rotary positions too, where the graph has what these mean.
 
     Raises GraphError for a function that rebinds what lies outside of it (a module in training), for sizes that cannot
     stay open, and for ops that have no form in ONNX: one error names all of them, with their lines; OptionError for
@@ -131,7 +135,11 @@ def of_python(program: Any, args: Any, dims: Dims) -> Program:
         else:
             weights[k] = own.get(id(x)) or label_of(traced.graph.parameters[k]), x
     weights |= {len(traced.inputs) + k: ("constant", Tensor(v)) for k, v in enumerate(traced.constants)}
-    return Program(name, inputs, weights, traced.graph, outputs)
+    if not isinstance(function, Imported):
+        return Program(name, inputs, weights, traced.graph, outputs)
+    said = function.output_names()
+    return Program(name, inputs, weights, traced.graph, said if len(said) == len(outputs) else outputs,
+                   function.metadata())
 
 
 def traced_at(f: Callable[..., Any], spec: Any, leaves: Sequence[Any], names: Sequence[str], shapes: Any) -> Traced:
@@ -183,10 +191,10 @@ def written(program: Program, opset: int = OPSET) -> onnx.ModelProto:
     title = re.sub(r"\W", "", program.name) or "program"
     body = helper.make_graph([*model.head.nodes, *main.nodes], title, inputs, outputs, initialisers)
     said = [helper.make_opsetid("", opset)]
-    made = helper.make_model(body, opset_imports=said, producer_name="stele",
+    made = helper.make_model(body, opset_imports=said, producer_name="stele", producer_version=st.__version__,
                              ir_version=helper.find_min_ir_version_for(said))
-    if program.graph.guards:
-        made.metadata_props.add(key="assumes", value=", ".join(map(str, program.graph.guards)))
+    assumed = {"assumes": ", ".join(map(str, program.graph.guards))} if program.graph.guards else {}
+    helper.set_model_props(made, {**program.metadata, **assumed})
     return made
 
 
