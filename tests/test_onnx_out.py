@@ -360,6 +360,27 @@ def test_arguments_that_are_returned_are_copied(tmp_path: Path) -> None:
         agree(made, {made.graph.input[0].name: x.numpy()}, outputs(f, x))
 
 
+LOOPS: dict[str, Any] = {
+    "stacked": lambda x: st.scan(lambda c, r: (c * 0.5 + r, c * r), x[0], x[1:]),
+    "reversed": lambda x: st.scan(lambda c, r: (c * 0.5 + r, c > r), x[0], x[1:], reverse=True),
+    "at once": lambda x: st.associative_scan(lambda a, b: a * b, x),
+    "of a number": lambda x: st.scan(lambda c, r: (c * 0.5 + r, c), x[0], x[:0]),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_may_have_no_steps(name: str, tmp_path: Path) -> None:
+    f = LOOPS[name]
+    made = exported(f, [st.randn(4, 3)], tmp_path / "f.onnx", {"x": {0: "n"}})
+    again = so.load(made)
+    compiled = st.compile(again, dims=again.dims)
+    for n in (5, 1):
+        x = st.randn(n, 3)
+        agree(made, {"x": x.numpy()}, want := outputs(f, x))
+        for got, right in zip(outputs(compiled, x), want, strict=True):
+            np.testing.assert_allclose(got, right, rtol=1e-5)
+
+
 def test_what_was_loaded_keeps_its_names(tmp_path: Path) -> None:
     made = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17], metadata_props: ["author": "Ada"]>
         net (float[n, 3] x) => (float[n, 3] last_hidden, float[n, 3] x2) {last_hidden = Relu (x) x2 = Neg (x)}""")

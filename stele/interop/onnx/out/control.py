@@ -7,6 +7,7 @@ from typing import Any
 from stele.interop.onnx.out.nodes import Node
 from stele.interop.onnx.out.scope import Rule, Scope
 from stele.ir.graph import Graph, Op, Value
+from stele.ir.sizes import Dim, Named
 from stele.ir.types import Type, bool_, int64
 from stele.ops.branch import Cond
 from stele.ops.control import Scan
@@ -19,6 +20,33 @@ def types(values: Sequence[Value]) -> list[Type]:
 
 
 def scan(s: Scope, v: Value, *x: Node) -> tuple[Node, ...]:
+    """A loop of a length, which runtimes refuse where it is none: where it may be, a branch asks."""
+    op: Any = v.op
+    results: Any = v.type
+    if op.length == 0:
+        return unmoved(s, v, *x)
+    if is_positive(op.length):
+        return stepped(s, v, *x)
+    parts = [s.graph((), results.items, lambda inner, _, f=f: f(inner, v, *map(inner.here, x)), "branch")
+             for f in (stepped, unmoved)]
+    return s.many("If", s.scalar(op.length) > 0, dtypes=[t.dtype for t in results.items], then_branch=parts[0],
+                  else_branch=parts[1])
+
+
+def is_positive(n: Dim) -> bool:
+    """Whether a size is 1 at least where all that it is made of are."""
+    return isinstance(n, int) or all(k > 0 and all(isinstance(atom, Named) for atom in factors)
+                                     for factors, k in n.terms)
+
+
+def unmoved(s: Scope, v: Value, *x: Node) -> tuple[Node, ...]:
+    """What a loop of no steps gives: what it began with, and stacks of nothing."""
+    op: Any = v.op
+    results: Any = v.type
+    return *op.split(x)[0], *(s.expanded(s.constant(0, t.dtype), t.shape) for t in results.items[op.carries:])
+
+
+def stepped(s: Scope, v: Value, *x: Node) -> tuple[Node, ...]:
     """A loop of a length: its constants are seen from inside."""
     op: Any = v.op
     carries, slices, constants = op.split(x)
