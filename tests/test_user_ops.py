@@ -308,6 +308,17 @@ def test_prints_in_loops_that_are_not_compiled_come_where_they_are_written(capsy
     assert float(f(st.tensor(1.0))) == 5 and capsys.readouterr().out.startswith("1.0")
 
 
+@pytest.mark.parametrize("inner", [
+    lambda x, seen: st.while_loop(lambda s: s < 10, lambda s: (st.debug.callback(seen.append, s), s * 2)[1], x),
+    lambda x, seen: st.cond(x > 0, lambda: (st.debug.callback(seen.append, x), x * 2)[1], lambda: x)])
+def test_callbacks_of_loops_within_loops_come_once_though_results_are_read_later(inner: Any) -> None:
+    seen = list[Any]()
+    y, stacked = st.scan(lambda s, k: (inner(s, seen) - 10, s), st.tensor(3.0), st.arange(2))
+    count = len(seen)
+    assert count and y.item() == inner(stacked[-1], []).item() - 10 and len(seen) == count
+
+
+
 @pytest.mark.parametrize("text", ["{} {}", "{y}", "{:.2f}", "{"])
 def test_braces_that_a_print_cannot_fill_are_told_with_the_line(text: str) -> None:
     for f in (lambda x: (st.debug.print(text, x), x)[1], st.compile(lambda x: (st.debug.print(text, x), x)[1])):

@@ -76,7 +76,7 @@ class Body(Tracing):
         writes = [Write(h, h._value, v) for h, v in zip(self.carried, values) if self.is_noted(h, v)]
         for handle, value in zip(self.carried, values, strict=True):
             if handle is TURN:
-                turn(value)
+                turn(value, made)
                 continue
             handle.value = value
             if self.outer is None and (stream := stream_of(handle)):
@@ -147,14 +147,15 @@ class Body(Tracing):
         raise TraceError(f"backward() inside {self.what}", hint="Call it on the result, or use st.gradients inside.")
 
 
-def turn(value: Value) -> None:
-    """Has prints and callbacks inside of an op come next; outside of compiled functions they run now."""
+def turn(value: Value, made: Sequence[Value] = ()) -> None:
+    """Has prints and callbacks inside of an op come next; outside of compiled functions they run now, once with what
+    else the op has `made`."""
     if TRACING.get() is not None:
         TURN.value = value
         return
     if is_traced(value):
         raise no_order("st.debug")
-    evaluate([alive(value)])
+    evaluate(map(alive, (value, *made)))
 
 
 def no_order(name: str) -> TraceError:
