@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import stele as st
+import stele.nn.functional as F
 from stele.eager.evaluate import EVALUATOR, TRIALS
 
 SHAPES = [(3, 5), (2, 1, 7), (0, 4), (33,), (1,), (6, 1)]
@@ -128,3 +129,24 @@ def test_gradients_of_further_shapes_need_no_program() -> None:
         assert x.grad is not None
         np.testing.assert_allclose(x.grad.numpy(), 3 * rest ** 2 - 3 * (rest ** 2).mean(), rtol=1e-3, atol=1e-4)
         assert k < 2 or EVALUATOR.compiles == before
+
+
+@pytest.mark.parametrize("k, sizes", [(3, [(4, 8, 8), (6, 8, 8), (5, 8, 8), (9, 8, 8)]),
+                                      (2, [(4, 8, 12), (4, 20, 30), (4, 24, 13), (4, 40, 17)])], ids=["batches", "images"])
+def test_gradients_of_convolutions_need_one_program_for_sizes_that_differ(k: int, sizes: list[tuple[int, ...]]) -> None:
+    random = np.random.default_rng(0)
+    w = st.tensor(random.normal(size=(2, 3, k, k)).astype("f4"), requires_grad=True)
+    compiled: list[int] = []
+    for n, *image in sizes:
+        x = st.tensor(random.normal(size=(n, 3, *image)).astype("f4"), requires_grad=True)
+        before = EVALUATOR.compiles
+        for _ in range(TRIALS + 1):
+            x.grad = w.grad = None
+            (F.conv2d(x, w, padding=1).relu() ** 2).mean().backward()
+            found = [g.numpy() for g in (x.grad, w.grad) if g is not None]
+        compiled.append(EVALUATOR.compiles - before)
+        wanted = st.compile(st.grad(lambda x, w: (F.conv2d(x, w, padding=1).relu() ** 2).mean(), (0, 1)),
+                            backend="reference")(x, w)
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a, b.numpy(), rtol=1e-4, atol=1e-6)
+    assert compiled[0] and compiled[2:] == [0, 0]

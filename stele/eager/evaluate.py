@@ -14,7 +14,7 @@ from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.backend.locks import HOST, RUNNING, held
 from stele.backend.newest import Newest
-from stele.eager.flat import flattened, opened
+from stele.eager.flat import flattened, opened, sizes_of
 from stele.eager.follow import FOLLOWER, making
 from stele.eager.handle import TRACING, owner, refuse_symbolic
 from stele.eager.hooks import SEEING
@@ -107,12 +107,15 @@ class Evaluator:
 
     def shared(self, order: Sequence[Value], kept: Sequence[Live]) -> Work | None:
         """A program for other shapes too, from the second of a structure on: what differs from the first stays open."""
-        if len(order) > MOST_SHARED or (form := opened(order, kept)) is None:
+        if len(order) > MOST_SHARED:
             return None
-        key = structure(form.order, form.kept), Options()
-        first = self.first[key] = self.first.get(key, form.sizes)
-        closed = {n for name, n in form.sizes.items() if first[name] == n}
-        if len(closed) == len(form.sizes) or (form := opened(order, kept, closed) if closed else form) is None:
+        if (form := opened(order, kept)) is not None:
+            key, sizes = structure(form.order, form.kept), form.sizes
+        else:       # where names for all sizes do not do, those do that differ from the first of this outline
+            key, sizes = outline(order), {str(k): n for k, n in enumerate(sizes_of(order))}
+        first = self.first[key] = self.first.get(key, sizes)
+        closed = {*sizes.values()} - {n for name, n in sizes.items() if first.get(name) != n}
+        if len(closed) == len({*sizes.values()}) or (form := opened(order, kept, closed) if closed else form) is None:
             return None
         return self.program(form.order, form.kept, True, ())._replace(sizes=form.sizes)
 
@@ -212,6 +215,12 @@ def structure(order: Sequence[Value], kept: Sequence[Value]) -> Any:
         else:
             parts.append((v.op, *(number[a] for a in v.args)))
     return tuple(parts), tuple(number[v] for v in kept)
+
+
+def outline(order: Sequence[Value]) -> Any:
+    """What of a structure is the same at other sizes, whatever ops make of them."""
+    number = {v: k for k, v in enumerate(order)}
+    return tuple([(v.dtype, v.ndim) if is_there(v) else (type(v.op), *(number[a] for a in v.args)) for v in order])
 
 
 def evaluate(targets: Iterable[Live]) -> None:

@@ -92,8 +92,7 @@ def opened(order: Sequence[Value], kept: Sequence[Value], closed: Collection[int
     if any(v.op.family not in OPEN or isinstance(v.type, TupleType) or v.type.device != HOME for v in order):
         return None
     fixed = {*closed, *(n for v in order if v.op.family == "leaf" and not is_there(v) for n in v.shape)}
-    shapes = [v.shape for v in order if is_there(v) or v.op.family == "generate"]
-    numbers = dict.fromkeys(n for shape in shapes for n in shape if n > 1 and n not in fixed)  # type: ignore[operator]
+    numbers = dict.fromkeys(n for n in sizes_of(order) if n > 1 and n not in fixed)
     opens = {n: size(f"n{k}") for k, n in enumerate(numbers)}
     names: dict[Any, Dim] = {**{n: n for n in fixed}, **opens}
     made: dict[Value, Live] = {}
@@ -115,6 +114,11 @@ def opened(order: Sequence[Value], kept: Sequence[Value], closed: Collection[int
         for n, name in zip(v.shape, made[v].shape):
             names.setdefault(n, name)
     return Flat([*made.values()], [made[v] for v in kept], {str(s): n for n, s in opens.items()}) if opens else None
+
+
+def sizes_of(order: Sequence[Value]) -> list[Any]:
+    """The sizes of what is there, and of what is made from nothing."""
+    return [n for v in order if is_there(v) or v.op.family == "generate" for n in v.shape]
 
 
 def renamed(op: Op, names: dict[Any, Dim]) -> Op:
