@@ -548,7 +548,7 @@ def test_a_state_may_hold_a_tied_tensor_under_any_of_its_names() -> None:
         model.load_state_dict(given)
         assert np.array_equal(model.head.weight.numpy(), state["embed.weight"]) and \
             model.head.weight is model.embed.weight
-    with pytest.raises(DataError, match=r"head.weight and embed.weight are one tensor in the model, but differ"):
+    with pytest.raises(DataError, match=r"embed.weight and head.weight are one tensor in the model, but differ"):
         model.load_state_dict(both | {"head.weight": state["embed.weight"] + 1})
     with pytest.raises(DataError, match=r"missing: embed.weight; unknown: head.bias"):
         model.load_state_dict({name: x for name, x in second.items() if name != "head.weight"} | {"head.bias": 0})

@@ -132,7 +132,8 @@ def test_gradients_of_further_shapes_need_no_program() -> None:
 
 
 @pytest.mark.parametrize("k, sizes", [(3, [(4, 8, 8), (6, 8, 8), (5, 8, 8), (9, 8, 8)]),
-                                      (2, [(4, 8, 12), (4, 20, 30), (4, 24, 13), (4, 40, 17)])], ids=["batches", "images"])
+                                      (2, [(4, 8, 12), (4, 20, 30), (4, 24, 13), (4, 40, 17)])],
+                         ids=["batches", "images"])
 def test_gradients_of_convolutions_need_one_program_for_sizes_that_differ(k: int, sizes: list[tuple[int, ...]]) -> None:
     random = np.random.default_rng(0)
     w = st.tensor(random.normal(size=(2, 3, k, k)).astype("f4"), requires_grad=True)

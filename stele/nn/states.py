@@ -74,11 +74,10 @@ def respelled(own: Mapping[str, Any], state: Mapping[str, Any]) -> Mapping[str, 
 def untied(model: Holder, own: Mapping[str, Tensor], state: Mapping[str, Any]) -> dict[str, Any]:
     """A state in which each tensor stands under the name that `state_dict` has for it."""
     first = {id(x): name for name, x in own.items()}
-    found: dict[str, Any] = {}
-    first_given: dict[str, str] = {}
+    found, givers = dict[str, Any](), dict[str, str]()
     for given, numbers in state.items():
         name = given if given in own else first.get(id(model.member(given)), given)
-        other = first_given.setdefault(name, given)
+        other = givers.setdefault(name, given)
         if name in found and not np.array_equal(np.asarray(found[name]), np.asarray(numbers)):
             raise DataError(f"{other} and {given} are one tensor in the model, but differ in the state",
                             hint="Give the model two tensors, or leave one of the names out of the state.")
