@@ -59,7 +59,7 @@ LOADING = "import_module", "__import__"
 # Numbers that a tool writes are data: no line count holds them.
 GENERATED = ("stele/kernel/tables.py",)
 
-CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 39_881, 400, 600, 40, 200
+CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 39_889, 400, 600, 40, 200
 FILES = sorted(HOUSE.rglob("*.py"))
 
 

@@ -151,3 +151,17 @@ def test_gradients_of_convolutions_need_one_program_for_sizes_that_differ(k: int
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_allclose(a, b.numpy(), rtol=1e-4, atol=1e-6)
     assert compiled[0] and compiled[2:] == [0, 0]
+
+
+def test_kernels_of_other_sizes_have_programs_of_their_own() -> None:
+    x = st.tensor(np.random.default_rng(0).normal(size=(2, 2, 9)).astype("f4"))
+    for k in (4, 3, 5, 2, 6):
+        w = st.tensor(np.ones((2, 1, k), "f4"), requires_grad=True)
+        y = F.conv1d(F.pad(x, (k - 1, 0)), w, groups=2)
+        (y ** 2).mean().backward()
+        padded = np.pad(x.numpy(), ((0, 0), (0, 0), (k - 1, 0)))
+        wanted = np.lib.stride_tricks.sliding_window_view(padded, k, -1)
+        np.testing.assert_allclose(y.detach().numpy(), wanted.sum(-1), rtol=1e-5, atol=1e-5)
+        assert w.grad is not None
+        own = np.einsum("bcn,bcnk->ck", wanted.sum(-1), wanted) * 2 / y.numel()
+        np.testing.assert_allclose(w.grad.numpy()[:, 0], own, rtol=1e-4, atol=1e-5)

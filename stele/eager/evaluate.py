@@ -14,7 +14,7 @@ from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.backend.locks import HOST, RUNNING, held
 from stele.backend.newest import Newest
-from stele.eager.flat import flattened, opened, sizes_of
+from stele.eager.flat import flattened, kernel, opened, sizes_of
 from stele.eager.follow import FOLLOWER, making
 from stele.eager.handle import TRACING, owner, refuse_symbolic
 from stele.eager.hooks import SEEING
@@ -218,9 +218,10 @@ def structure(order: Sequence[Value], kept: Sequence[Value]) -> Any:
 
 
 def outline(order: Sequence[Value]) -> Any:
-    """What of a structure is the same at other sizes, whatever ops make of them."""
+    """What of a structure is the same at other sizes, whatever ops make of them; kernels of convolutions stay."""
     number = {v: k for k, v in enumerate(order)}
-    return tuple([(v.dtype, v.ndim) if is_there(v) else (type(v.op), *(number[a] for a in v.args)) for v in order])
+    return tuple([(v.dtype, v.ndim) if is_there(v) else (
+        type(v.op), *(number[a] for a in v.args), kernel(v)) for v in order])
 
 
 def evaluate(targets: Iterable[Live]) -> None:

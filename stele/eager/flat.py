@@ -14,6 +14,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Literal, Op, Value
 from stele.ir.sizes import Dim, size
 from stele.ir.types import HOME, TupleType, Type, product
+from stele.ops.contraction import Convolution, WeightGrad
 from stele.ops.linear import Broadcast
 
 LENGTH = size("n")
@@ -111,6 +112,8 @@ def opened(order: Sequence[Value], kept: Sequence[Value], closed: Collection[int
         except ShapeError:      # it holds of numbers, but not of all that have these names
             return None
         made[v] = Live(op, args, kind, v.where)
+        if not all(isinstance(n, int) for n in kernel(made[v])):
+            return None
         for n, name in zip(v.shape, made[v].shape):
             names.setdefault(n, name)
     return Flat([*made.values()], [made[v] for v in kept], {str(s): n for n, s in opens.items()}) if opens else None
@@ -119,6 +122,13 @@ def opened(order: Sequence[Value], kept: Sequence[Value], closed: Collection[int
 def sizes_of(order: Sequence[Value]) -> list[Any]:
     """The sizes of what is there, and of what is made from nothing."""
     return [n for v in order if is_there(v) or v.op.family == "generate" for n in v.shape]
+
+
+def kernel(v: Value) -> tuple[Dim, ...]:
+    """Height and width of the kernel of a convolution or of a gradient of one, which programs know; of others none."""
+    if not isinstance(v.op, Convolution):
+        return ()
+    return (v if isinstance(v.op, WeightGrad) else v.args[1]).shape[2:]
 
 
 def renamed(op: Op, names: dict[Any, Dim]) -> Op:
