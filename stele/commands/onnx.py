@@ -15,6 +15,7 @@ from stele.commands.options import OnnxOptions
 from stele.data.files import read_npz
 from stele.errors import ArgumentError, DataError
 from stele.interop.convert.compare import difference
+from stele.interop.imported import unheard
 from stele.ir.graph import Array
 from stele.pipeline import set_threads
 
@@ -84,10 +85,10 @@ def given(module: OnnxModule, options: OnnxOptions) -> dict[str, Array]:
     """An array for each input: from its file, or random, of the sizes that are declared or said."""
     names = [i.name for i in module.inputs]
     for name in options.inputs.keys() - set(names):
-        raise ArgumentError(f"the model has no input {name!r}; it has {', '.join(names)}")
+        raise unheard("the model has no input", name, names)
     sizes = sorted({n for i in module.inputs for n in i.shape or () if isinstance(n, str)})
     for name in options.dims.keys() - {*sizes}:
-        raise ArgumentError(f"the model has no open size {name!r}; it has {', '.join(sizes) or 'none'}")
+        raise unheard("the model has no open size", name, sizes or ["none"], near=sizes)
     rng = np.random.default_rng(0)
     return {i.name: stored(options.inputs[i.name], i.name) if i.name in options.inputs else drawn(i, options.dims, rng)
             for i in module.inputs if i.kind != "optional"}
